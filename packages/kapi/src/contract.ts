@@ -1,0 +1,144 @@
+/**
+ * The seams of the API server: what an embedder gives and gets.
+ *
+ * The request pipeline is one list of stages over one {@link RequestContext}; see `pipeline/`.
+ */
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import type { ConnectRouter } from "@connectrpc/connect";
+import type { Controller, Transport } from "@kontinuum/controller";
+import type { Edges, JsonObject } from "@kontinuum/std";
+import type { Store } from "@kontinuum/storage";
+
+/** Who makes a request. */
+export interface UserInfo {
+  readonly name: string;
+  readonly uid?: string;
+  readonly groups: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** The parts of a request an authenticator may look at. */
+export interface Credentials {
+  /** Bearer token, without the scheme. */
+  readonly bearer?: string;
+  /** Verified client certificate of the connection. */
+  readonly certificate?: { readonly commonName: string; readonly organizations: readonly string[] };
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Peer address of the connection. */
+  readonly address: string;
+}
+
+/**
+ * One way to prove who one is. `undefined`: these credentials are not mine, ask the next.
+ * `invalid`: they are mine and wrong, the request is answered 401 and nobody else is asked.
+ */
+export interface Authenticator {
+  readonly name: string;
+  authenticate(credentials: Credentials): Promise<UserInfo | "invalid" | undefined>;
+}
+
+/** What somebody wants to do (Kubernetes SubjectAccessReview attributes). */
+export interface AccessAttributes {
+  readonly user: UserInfo;
+  readonly verb: string;
+  readonly resource?: {
+    readonly group: string;
+    readonly version: string;
+    readonly resource: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
+  /** For requests that are not about a resource. */
+  readonly path?: string;
+}
+
+/** An answer to "may they". `noOpinion` asks the next authorizer; when nobody allows, it is denied. */
+export interface Decision {
+  readonly decision: "allow" | "deny" | "noOpinion";
+  readonly reason: string;
+}
+
+/** Decides about access. */
+export interface Authorizer {
+  authorize(attributes: AccessAttributes): Promise<Decision>;
+}
+
+/** The narrow response both HTTP versions share. */
+export interface HttpResponse {
+  readonly headersSent: boolean;
+  readonly writableLength: number;
+  statusCode: number;
+  setHeader(name: string, value: string | number | readonly string[]): unknown;
+  writeHead(status: number, headers?: Record<string, string | number | readonly string[]>): unknown;
+  write(chunk: string | Uint8Array): boolean;
+  end(chunk?: string | Uint8Array): unknown;
+  on(event: "close" | "drain" | "error", listener: (...args: unknown[]) => void): unknown;
+  destroy(error?: Error): unknown;
+}
+
+/**
+ * A route of the embedder (web pages, login), asked before the API. Returns `false` when the path is not its own.
+ * It sees the raw request: it does its own authentication with the means it is given.
+ */
+export type HttpRoute = (request: IncomingMessage, response: HttpResponse) => boolean | Promise<boolean>;
+
+/** Takes over an upgraded connection (WebSocket). Returns `false` when the path is not its own. */
+export type UpgradeRoute = (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean;
+
+/** Where to listen. */
+export interface ListenOptions {
+  /** Default `127.0.0.1`. */
+  readonly host?: string;
+  /** 0 picks a free port. */
+  readonly port: number;
+  readonly tls?: { readonly cert: string; readonly key: string; readonly clientCa?: string };
+}
+
+/** A CustomResourceDefinition manifest (`apiextensions.k8s.io/v1`) that the server ensures at start. */
+export type CrdManifest = JsonObject;
+
+/** Everything {@link ApiServer} needs. */
+export interface ServerOptions {
+  readonly storage: Store;
+  readonly edges?: Partial<Edges>;
+  /** Group/resource names of built-in kinds to serve (`configmaps`, `deployments.apps`); default: all. */
+  readonly kinds?: readonly string[];
+  /** Ensured (created or updated) and Established before `start` resolves. */
+  readonly crds?: readonly CrdManifest[];
+  readonly auth: {
+    readonly authenticators: readonly Authenticator[];
+    readonly authorizers: readonly Authorizer[];
+    /** Requests without credentials become `system:anonymous`; else they are 401. Default true, as upstream. */
+    readonly anonymous?: boolean;
+  };
+  /** Serve RBAC objects as the first authorizer. Default true. */
+  readonly rbac?: boolean;
+  readonly listen?: ListenOptions;
+  readonly routes?: readonly HttpRoute[];
+  readonly upgrades?: readonly UpgradeRoute[];
+  /** gRPC services on the same port. */
+  readonly grpc?: (router: ConnectRouter) => void;
+  /** Started after the server listens, stopped before it closes. */
+  readonly controllers?: readonly Controller[];
+  /** Holds what the server itself keeps (leases of its controllers, certificates). Default `kontinuum-system`. */
+  readonly systemNamespace?: string;
+  /** Host names accepted while authentication is off, besides loopback (DNS rebinding guard). */
+  readonly allowedHosts?: readonly string[];
+}
+
+/** A running, or not yet running, server. */
+export interface ApiServer {
+  /** Listens, installs CRDs, starts controllers. Resolves when ready. */
+  start(): Promise<void>;
+  /** Stops controllers, drains watches, closes the listener. The store stays open: its owner closes it. */
+  stop(deadlineMs?: number): Promise<void>;
+  /** `http(s)://host:port`, once started with `listen`. */
+  readonly url: string;
+  readonly port: number;
+  /** An in-process client connection that runs the same pipeline as the listener, as the given user. */
+  transport(user: UserInfo): Transport;
+  /** Identity of the server's own controllers: `system:masters`. */
+  readonly loopback: UserInfo;
+}
