@@ -148,6 +148,19 @@ export interface ResourceDefinition extends GroupVersionKind {
   warnings(object: JsonObject): readonly string[];
   /** Dotted paths of the fields a subresource's writers may own in managed fields; the main resource excludes them. */
   readonly resetFields: Readonly<Record<string, readonly string[]>>;
-  /** Converts objects between versions of the same kind; absent when there is one version or the shape is the same. */
-  convert?(objects: readonly JsonObject[], toVersion: string): Promise<readonly JsonObject[]>;
+  /**
+   * Converts objects (each says its present `apiVersion`) to `toApiVersion`, keeping count and order; absent when
+   * there is one version or the shape is the same, then only `apiVersion` is rewritten.
+   */
+  convert?(objects: readonly JsonObject[], toApiVersion: string): Promise<readonly JsonObject[]>;
+  /** Group objects are stored under, when not `group` (events.k8s.io shares the core group's events). */
+  readonly storageGroup?: string;
+  /** Kind's rule for `metadata.name`, checked by the registry with all other metadata. Default `subdomain`. */
+  readonly nameRule?: "subdomain" | "label" | "dns1035" | "path";
+  /** PUT of a missing object creates it (Lease, Event, …). Default false. */
+  readonly createOnUpdate?: boolean;
+  /** Updates without `resourceVersion` are taken: last write wins. Default: true for built-ins, false for custom kinds. */
+  readonly unconditionalUpdate?: boolean;
+  /** What becomes of dependents when the delete does not say. Default `Background`. */
+  readonly defaultPropagation?: "Background" | "Orphan";
 }
