@@ -1,0 +1,88 @@
+/**
+ * The house rules that no linter knows: the order of packages, the injected edges, file names and the
+ * opening words of a module. Each message names the remedy.
+ */
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { glob } from "node:fs/promises";
+import { root } from "./command.ts";
+
+/** Lowest first: a package may import only from packages before it (ARCHITECTURE.md, "The rooms"). */
+const order = ["std", "storage", "controller", "kapi", "talos", "web", "kryton", "kontinuum"];
+
+/** Calls that only `std` may make, with what to use instead. */
+const edges: readonly { readonly pattern: RegExp; readonly remedy: string }[] = [
+  { pattern: /\bDate\.now\(\)|\bnew Date\(\)/, remedy: "take the time from `edges.clock.now()`" },
+  { pattern: /\bMath\.random\(/, remedy: "take randomness from `edges.random`" },
+  {
+    pattern: /(?<![.\w])(setTimeout|setInterval)\(/,
+    remedy: "use `edges.clock.timer` or `edges.clock.sleep`",
+  },
+];
+
+const forbiddenNames = /^(utils?|helpers?|common|misc|shared)\.ts$/;
+
+/** Checks every source file of the packages; prints one line per finding. */
+export async function checkHouse(): Promise<boolean> {
+  const findings: string[] = [];
+  const exceptions = await readExceptions();
+  for await (const file of glob("packages/*/{src,bin}/**/*.ts", { cwd: root })) {
+    if (/\/(gen|vendor)\//.test(file)) continue;
+    const text = await readFile(path.join(root, file), "utf8");
+    const owner = file.split("/")[1] ?? "";
+    findings.push(...importsAgainstTheGrain(file, owner, text));
+    const isTest = /\.(test|suite|contract)\.ts$/.test(file);
+    if (owner !== "std" && !isTest && !file.includes("/bin/") && !exceptions.has(file)) {
+      text.split("\n").forEach((line, index) => {
+        if (/^\s*(\*|\/\/|\/\*)/.test(line)) return;
+        for (const { pattern, remedy } of edges) {
+          if (pattern.test(line))
+            findings.push(
+              `${file}:${index + 1}: ${remedy}, or name the file with a reason in scripts/house-exceptions.txt`,
+            );
+        }
+      });
+    }
+    if (forbiddenNames.test(path.basename(file)))
+      findings.push(`${file}: name the file after the noun inside`);
+    if (!/^(#![^\n]*\n)?\s*\/\*\*/.test(text))
+      findings.push(`${file}: begin with a comment that says what the module is for`);
+  }
+  for (const finding of findings) console.error(finding);
+  return findings.length === 0;
+}
+
+function importsAgainstTheGrain(file: string, owner: string, text: string): string[] {
+  const findings: string[] = [];
+  const rank = order.indexOf(owner);
+  for (const match of text.matchAll(/(?:from|import\()\s*"(@kontinuum\/([a-z]+)([^"]*)|\.\.?\/[^"]*)"/g)) {
+    const [, specifier = "", target, rest] = match;
+    if (target !== undefined) {
+      if (order.indexOf(target) >= rank) {
+        findings.push(
+          `${file}: imports ${specifier}, but ${owner} stands before ${target} in ${order.join(" < ")}`,
+        );
+      }
+      if (rest) findings.push(`${file}: imports ${specifier}: use the package's index, @kontinuum/${target}`);
+    } else {
+      const resolved = path.normalize(path.join(path.dirname(file), specifier));
+      if (!resolved.startsWith(`packages/${owner}/`) && !file.endsWith(".test.ts")) {
+        findings.push(`${file}: reaches out of its package with ${specifier}`);
+      }
+    }
+  }
+  return findings;
+}
+
+/** `scripts/house-exceptions.txt`: `path  reason` a line; a reason is required. */
+async function readExceptions(): Promise<Set<string>> {
+  const text = await readFile(path.join(root, "scripts/house-exceptions.txt"), "utf8");
+  const files = new Set<string>();
+  for (const line of text.split("\n")) {
+    if (line.trim() === "" || line.startsWith("#")) continue;
+    const [file = "", ...reason] = line.split(/\s+/);
+    if (reason.length < 3) throw new Error(`scripts/house-exceptions.txt: ${file} needs a reason`);
+    files.add(file);
+  }
+  return files;
+}

@@ -1,0 +1,88 @@
+/**
+ * A private PostgreSQL in a temporary folder.
+ */
+import { chown, mkdtemp, rm } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import {
+  findProgram,
+  freePort,
+  postgresFolders,
+  run,
+  start,
+  waitFor,
+  type Missing,
+  type Running,
+} from "./service.ts";
+
+/** A running PostgreSQL. */
+export interface Postgres {
+  /** Connection string of a superuser on loopback. */
+  readonly url: string;
+  readonly port: number;
+  /** Stops the server at once, as a crash would (SIGKILL of the postmaster). */
+  kill(): Promise<void>;
+  /** Starts it again after {@link Postgres.kill}, on the same port and data. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Path of the `postgres` program, or what is missing. */
+export const findPostgres = async (): Promise<string | Missing> =>
+  findProgram("postgres", "postgresql", await postgresFolders());
+
+/** Starts a private server. PostgreSQL refuses to run as root, so a root caller becomes `postgres`. */
+export async function startPostgres(settings: Readonly<Record<string, string>> = {}): Promise<Postgres> {
+  const program = await findPostgres();
+  if (typeof program !== "string") throw new Error(program.missing);
+  const folder = await mkdtemp(path.join(os.tmpdir(), "postgres-"));
+  const identity = await unprivileged();
+  if (identity) await chown(folder, identity.uid, identity.gid);
+  const data = path.join(folder, "data");
+  const env = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" };
+  const initialised = await run(
+    path.join(path.dirname(program), "initdb"),
+    ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"],
+    { env, ...identity },
+  );
+  if (initialised.code !== 0) throw new Error(`initdb failed: ${initialised.stderr}`);
+  const port = await freePort();
+  const options = Object.entries({
+    listen_addresses: "127.0.0.1",
+    unix_socket_directories: folder,
+    ...settings,
+  });
+  const args = [
+    "-D",
+    data,
+    "-p",
+    String(port),
+    ...options.flatMap(([name, value]) => ["-c", `${name}=${value}`]),
+  ];
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  let server: Running;
+  const boot = async (): Promise<void> => {
+    server = start(program, args, { env, cwd: folder, ...identity });
+    await waitFor("PostgreSQL to accept connections", () => {
+      if (server.child.exitCode !== null) throw new Error(server.output());
+      return server.output().includes("ready to accept connections");
+    });
+  };
+  await boot();
+  return {
+    url,
+    port,
+    kill: () => server.stop("SIGKILL"),
+    restart: boot,
+    async stop() {
+      await server.stop("SIGINT");
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function unprivileged(): Promise<{ uid: number; gid: number } | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const [uid, gid] = await Promise.all(["-u", "-g"].map((flag) => run("id", [flag, "postgres"])));
+  return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) };
+}
