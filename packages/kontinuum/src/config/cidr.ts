@@ -24,7 +24,10 @@ function parseCidr(source: string, text: string): Cidr {
   const family = net.isIP(address);
   const prefix = /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
   if (family === 0 || rest.length > 0 || !(prefix <= (family === 6 ? 128 : 32))) {
-    throw new CodedError("invalid_argument", `${source}: ${JSON.stringify(text)} is not a range such as 10.0.0.0/8`);
+    throw new CodedError(
+      "invalid_argument",
+      `${source}: ${JSON.stringify(text)} is not a range such as 10.0.0.0/8`,
+    );
   }
   const list = new net.BlockList();
   const type = family === 6 ? "ipv6" : "ipv4";

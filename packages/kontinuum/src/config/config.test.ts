@@ -1,3 +1,6 @@
+/**
+ * Configuration: defaults, precedence, and a clear refusal for each bad value.
+ */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isCoded } from "@kontinuum/std";
@@ -21,7 +24,10 @@ test("defaults are the published ones, and empty means unset", () => {
 });
 
 test("a flag wins over the environment", () => {
-  const { values } = parse({ KONTINUUM_SERVER_STORAGE: "memory://" }, { KONTINUUM_SERVER_STORAGE: "sqlite://x.db" });
+  const { values } = parse(
+    { KONTINUUM_SERVER_STORAGE: "memory://" },
+    { KONTINUUM_SERVER_STORAGE: "sqlite://x.db" },
+  );
   assert.equal(values.KONTINUUM_SERVER_STORAGE, "sqlite://x.db");
 });
 
@@ -32,7 +38,10 @@ test("without authentication it does not start; with both kinds neither", () => 
 });
 
 test("an issuer needs administrators", () => {
-  const oidc = { KONTINUUM_INSECURE_ALLOW_ANONYMOUS: "false", KONTINUUM_OIDC_ISSUER_URL: "https://issuer.example" };
+  const oidc = {
+    KONTINUUM_INSECURE_ALLOW_ANONYMOUS: "false",
+    KONTINUUM_OIDC_ISSUER_URL: "https://issuer.example",
+  };
   refused(oidc, /KONTINUUM_OIDC_ADMIN_GROUPS/);
   const config = parse({ ...oidc, KONTINUUM_OIDC_ADMIN_GROUPS: " ops, ,admins " });
   assert.deepEqual(config.oidc?.adminGroups, ["ops", "admins"]);

@@ -89,7 +89,8 @@ const booleans = new Map<string, boolean>([
 
 function parseBoolean(name: VariableName, values: Values): boolean {
   const value = booleans.get(values[name]);
-  if (value === undefined) throw invalid(`${name} must be true or false, not ${JSON.stringify(values[name])}`);
+  if (value === undefined)
+    throw invalid(`${name} must be true or false, not ${JSON.stringify(values[name])}`);
   return value;
 }
 
@@ -149,7 +150,9 @@ function parseLog(values: Values): Config["log"] {
 function parseTls(values: Values): Config["tls"] {
   const { KONTINUUM_SERVER_TLS_CERT_FILE: certFile, KONTINUUM_SERVER_TLS_KEY_FILE: keyFile } = values;
   if ((certFile === "") !== (keyFile === "")) {
-    throw invalid("KONTINUUM_SERVER_TLS_CERT_FILE and KONTINUUM_SERVER_TLS_KEY_FILE must both be set, or neither");
+    throw invalid(
+      "KONTINUUM_SERVER_TLS_CERT_FILE and KONTINUUM_SERVER_TLS_KEY_FILE must both be set, or neither",
+    );
   }
   return certFile === "" ? undefined : { certFile, keyFile };
 }

@@ -37,7 +37,12 @@ const variable = <const Name extends string>(
 export const variables = [
   variable("KONTINUUM_SERVER_ADDR", ":8080", "computed", "Listen address, host:port."),
   {
-    ...variable("KONTINUUM_SERVER_STORAGE", "sqlite://kontinuum.db", "computed", "Storage connection string."),
+    ...variable(
+      "KONTINUUM_SERVER_STORAGE",
+      "sqlite://kontinuum.db",
+      "computed",
+      "Storage connection string.",
+    ),
     secret: true,
   },
   variable("KONTINUUM_SERVER_REGION", "", "computed", "Region of this process; empty on the hub."),
@@ -104,7 +109,12 @@ export const variables = [
     "CIDR ranges that discovery may dial although they are loopback, link-local or special.",
   ),
   variable("KONTINUUM_HELM", "", "never", "Path of the helm program; default: helm on PATH."),
-  variable("KONTINUUM_CHART_DIR", "", "never", "Folder with chart folders or archives, used before any network."),
+  variable(
+    "KONTINUUM_CHART_DIR",
+    "",
+    "never",
+    "Folder with chart folders or archives, used before any network.",
+  ),
 ] as const satisfies readonly Variable[];
 
 /** Name of a known variable. */

@@ -15,9 +15,7 @@ export const addonConditions = ["Ready"] as const;
 
 const specSchema = object("What to install where.", {
   talosClusterRef: object("The cluster, in the same namespace.", { name: string("Name of the cluster.") }),
-  releaseName: optional(
-    string("Helm release name; default: the name of this object.", { maxLength: 63 }),
-  ),
+  releaseName: optional(string("Helm release name; default: the name of this object.", { maxLength: 63 })),
   enabled: optional(boolean("Whether the addon is kept installed.", { default: true })),
   chart: optional(
     object("Where the chart comes from.", {
@@ -33,9 +31,7 @@ const specSchema = object("What to install where.", {
       ),
       provisioning: optional(
         object("How it is installed.", {
-          method: optional(
-            oneOf("Method.", provisioningMethods, { default: "HelmUpgradeInstall" }),
-          ),
+          method: optional(oneOf("Method.", provisioningMethods, { default: "HelmUpgradeInstall" })),
         }),
       ),
     }),
@@ -67,11 +63,7 @@ export const addonKind = defineKind(
     name: "v1alpha2",
     spec: specSchema,
     status: statusSchema,
-    columns: [
-      column("Cluster", ".spec.talosClusterRef.name"),
-      statusColumn("Ready"),
-      reasonColumn("Ready"),
-    ],
+    columns: [column("Cluster", ".spec.talosClusterRef.name"), statusColumn("Ready"), reasonColumn("Ready")],
     selectableFields: [".spec.talosClusterRef.name"],
   },
 );

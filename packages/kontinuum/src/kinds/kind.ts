@@ -5,10 +5,10 @@
  * All kinds share what the contract fixes for them: group `kontinuum.sh`, namespaced, a status subresource,
  * `spec` required at the root. A declaration adds its versions, columns and selectable fields.
  */
-import type { KubeObject, Resource } from "@kontinuum/controller";
+import { resource, shape, type KubeObject, type Resource } from "@kontinuum/controller";
 import type { CrdManifest } from "@kontinuum/kapi";
 import type { JsonObject } from "@kontinuum/std";
-import { anything, conform, object, optional, string, type Schema } from "./schema.ts";
+import { shapeOf, type Schema } from "./schema.ts";
 
 /** The API group of every kind in this package. */
 export const group = "kontinuum.sh";
@@ -65,46 +65,24 @@ export function defineKind<Spec, Status>(
   version: KindVersion<Spec, Status>,
   older: readonly KindVersion<unknown, unknown>[] = [],
 ): Kind<Spec, Status> {
-  const apiVersion = `${group}/${version.name}`;
-  const root = rootSchema(names, version);
-  const parse = (value: unknown): Declared<Spec, Status> => conform(root, value, names.singular);
   return {
-    resource: {
+    resource: resource({
       group,
       version: version.name,
       kind: names.kind,
       plural: names.plural,
-      namespaced: true,
-      parse,
-    },
+      shape: shape.object<Declared<Spec, Status>>({
+        ...shape.kubeObject,
+        spec: shapeOf(version.spec),
+        status: shape.optional(shapeOf(version.status)),
+      } as shape.FieldShapes<Declared<Spec, Status>>),
+    }),
     crd: manifest(names, [
       ...older.map((old) => versionManifest(names, old, false)),
       versionManifest(names, version, true),
     ]),
   };
-
-  function rootSchema(
-    { kind }: KindNames,
-    { spec, status }: KindVersion<Spec, Status>,
-  ): Schema<Declared<Spec, Status>> {
-    const schema = object(`A ${kind} of ${apiVersion}.`, {
-      apiVersion: string("Group and version."),
-      kind: string("Kind."),
-      metadata: metadataSchema,
-      spec,
-      status: optional(status),
-    });
-    return schema as unknown as Schema<Declared<Spec, Status>>;
-  }
 }
-
-const metadataSchema = object("Standard object metadata.", {
-  name: string("Name."),
-  namespace: optional(string("Namespace.")),
-  resourceVersion: optional(string("Revision of the last change.")),
-  uid: optional(string("Identity over time.")),
-  labels: optional(anything("Labels.")),
-});
 
 function manifest(names: KindNames, versions: readonly JsonObject[]): CrdManifest {
   return {

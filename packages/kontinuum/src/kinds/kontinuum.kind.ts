@@ -28,13 +28,13 @@ const configSchema = object("The process's effective configuration, without secr
       storage: optional(string("Storage target, without credentials.")),
       region,
       zone,
-      dns: optional(
-        object("DNS settings.", { domain: optional(string("Default domain of new zones.")) }),
-      ),
+      dns: optional(object("DNS settings.", { domain: optional(string("Default domain of new zones.")) })),
       grpc: optional(
         object("How zones reach this hub.", {
           endpoint: optional(string("Public host:port of the hub.")),
-          insecureTLSSkipVerify: optional(string("Whether zones skip verification of the hub's certificate.")),
+          insecureTLSSkipVerify: optional(
+            string("Whether zones skip verification of the hub's certificate."),
+          ),
         }),
       ),
     }),

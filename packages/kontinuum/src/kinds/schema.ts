@@ -2,12 +2,13 @@
  * Schemas of our kinds, written once: each is the OpenAPI v3 fragment that goes into the CRD, and carries
  * the TypeScript type of the values it describes.
  *
- * `conform` checks an unknown value against such a fragment, so the CRD, the type and the check at the
+ * `shapeOf` is the check of an unknown value against such a fragment, so the CRD, the type and the check at the
  * boundary cannot drift apart. It checks what a controller relies on (types, required fields, enums);
  * patterns, lengths and CEL rules are the API server's business. Unknown fields are kept: a newer
  * process may have written them and a full update must not drop them.
  */
-import { CodedError, isObject, type JsonObject } from "@kontinuum/std";
+import type { shape } from "@kontinuum/controller";
+import { isObject, type JsonObject } from "@kontinuum/std";
 
 declare const described: unique symbol;
 
@@ -106,58 +107,54 @@ export const optional = <T>(schema: Schema<T>): Schema<T> & { readonly optional:
   optional: true,
 });
 
-/**
- * The value, once it was found to have the shape of `schema`. Fails with `invalid_argument`, naming the
- * first path that does not fit.
- */
-export function conform<T>(schema: Schema<T>, value: unknown, path: string): T {
-  checkShape(schema.json, value, path);
-  return value as T;
+/** The check that a value has the shape of `schema`: what is wrong with it, or `undefined`. */
+export function shapeOf<T>(schema: Schema<T>): shape.Shape<T> {
+  return (value, path) => problemIn(schema.json, value, path);
 }
 
-function checkShape(schema: JsonObject, value: unknown, path: string): void {
-  const wrong = (wanted: string): never => {
-    throw new CodedError("invalid_argument", `${path} must be ${wanted}`);
-  };
+function problemIn(schema: JsonObject, value: unknown, path: string): string | undefined {
   switch (schema["type"]) {
     case "string":
-      if (typeof value !== "string") wrong("a string");
-      if (Array.isArray(schema["enum"]) && !schema["enum"].includes(value)) {
-        wrong(`one of ${schema["enum"].join(", ")}`);
-      }
-      return;
+      if (typeof value !== "string") return `${path} is not a string`;
+      if (!Array.isArray(schema["enum"]) || schema["enum"].includes(value)) return undefined;
+      return `${path} is not one of ${schema["enum"].join(", ")}`;
     case "integer":
-      if (!Number.isSafeInteger(value)) wrong("a whole number");
-      return;
+      return Number.isSafeInteger(value) ? undefined : `${path} is not a whole number`;
     case "boolean":
-      if (typeof value !== "boolean") wrong("true or false");
-      return;
+      return typeof value === "boolean" ? undefined : `${path} is not a boolean`;
     case "array":
-      if (!Array.isArray(value)) return wrong("a list");
-      value.forEach((item, index) => checkShape(asSchema(schema["items"]), item, `${path}[${index}]`));
-      return;
+      if (!Array.isArray(value)) return `${path} is not a list`;
+      return first(value, (item, index) => problemIn(asSchema(schema["items"]), item, `${path}[${index}]`));
     case "object":
-      if (!isObject(value)) return wrong("an object");
-      checkFields(schema, value, path);
-      return;
+      return isObject(value) ? problemInFields(schema, value, path) : `${path} is not an object`;
     default:
-      return;
+      return undefined;
   }
 }
 
-function checkFields(schema: JsonObject, value: JsonObject, path: string): void {
-  const required = Array.isArray(schema["required"]) ? schema["required"] : [];
-  for (const name of required) {
-    if (value[name] === undefined || value[name] === null) {
-      throw new CodedError("invalid_argument", `${path}.${name} is required`);
-    }
-  }
+function problemInFields(schema: JsonObject, value: JsonObject, path: string): string | undefined {
+  const required: unknown[] = Array.isArray(schema["required"]) ? schema["required"] : [];
+  const missing = required.find((name) => typeof name === "string" && isAbsent(value[name]));
+  if (missing !== undefined) return `${path}.${String(missing)} is missing`;
   const properties = asSchema(schema["properties"]);
-  const others = schema["additionalProperties"];
-  for (const [name, child] of Object.entries(value)) {
-    const known = Object.hasOwn(properties, name) ? properties[name] : others;
-    if (isObject(known) && child !== undefined && child !== null) checkShape(known, child, `${path}.${name}`);
+  return first(Object.entries(value), ([name, child]) => {
+    const field = Object.hasOwn(properties, name) ? properties[name] : schema["additionalProperties"];
+    return isObject(field) && !isAbsent(child) ? problemIn(field, child, `${path}.${name}`) : undefined;
+  });
+}
+
+// JSON's null counts as absent, as Kubernetes decoders read it.
+const isAbsent = (value: unknown): boolean => value === undefined || value === null;
+
+function first<T>(
+  items: readonly T[],
+  problem: (item: T, index: number) => string | undefined,
+): string | undefined {
+  for (const [index, item] of items.entries()) {
+    const found = problem(item, index);
+    if (found !== undefined) return found;
   }
+  return undefined;
 }
 
 const asSchema = (value: unknown): JsonObject => (isObject(value) ? value : {});

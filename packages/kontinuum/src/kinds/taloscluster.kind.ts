@@ -65,7 +65,9 @@ const statusSchema = object("How far the cluster is.", {
     }),
   ),
   endpoint: optional(
-    string("Host or address of the Kubernetes API, chosen once and kept: every machine's configuration names it."),
+    string(
+      "Host or address of the Kubernetes API, chosen once and kept: every machine's configuration names it.",
+    ),
   ),
   conditions: optional(conditionsSchema(talosClusterConditions)),
 });
