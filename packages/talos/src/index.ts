@@ -1,1 +1,15 @@
-export {};
+/**
+ * `@kontinuum/talos`: Talos for Node. Machine API client, secrets bundle, machine configuration,
+ * key management service. Knows nothing of Kontinuum's kinds.
+ */
+export * from "./client/addresses.ts";
+export { defaultTimeoutMs, type CallOptions } from "./client/call.ts";
+export * from "./client/client.ts";
+export * from "./client/credentials.ts";
+export * from "./client/facts.ts";
+export * from "./client/probe.ts";
+export * from "./client/resource-kind.ts";
+export type { TalosPeer } from "./client/session.ts";
+export type { NodeResource, ResourceEvent, StateReader, WatchOptions } from "./client/state-reader.ts";
+export * from "./client/talos-error.ts";
+export * from "./pki/pem.ts";

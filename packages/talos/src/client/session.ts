@@ -1,0 +1,172 @@
+/**
+ * One HTTP/2 connection to one node, opened when first needed and again after it was lost.
+ *
+ * Every byte goes through the injected network. The peer's key is known, and compared with the
+ * pinned one, before a request is written. Why a connection ended is kept for the error mapping:
+ * TLS 1.3 tells a client about a missing certificate only after its handshake looked complete.
+ */
+import http2 from "node:http2";
+import net from "node:net";
+import tls from "node:tls";
+import type { Edges } from "@kontinuum/std";
+import { fingerprintOf, tlsOptionsOf, type TalosCredentials } from "./credentials.ts";
+import { TalosError } from "./talos-error.ts";
+
+/** Longest wait for a TCP connection and, again, for the TLS handshake, in milliseconds. */
+const connectTimeoutMs = 10_000;
+/** How long a silent connection stays before TCP probes it: a dead peer under a watch must be noticed. */
+const tcpKeepAliveMs = 30_000;
+
+/** The node's side of a connection. */
+export interface TalosPeer {
+  /** Base64 SHA-256 of its public key. Meaningful only in maintenance mode; it changes at every boot. */
+  readonly fingerprint: string;
+  /** Common name of its certificate, such as `maintenance-service.talos.dev`, or an empty text. */
+  readonly commonName: string;
+}
+
+/** Where and as whom to connect. */
+export interface SessionOptions {
+  readonly address: string;
+  readonly port: number;
+  readonly credentials: TalosCredentials;
+  readonly edges: Pick<Edges, "clock" | "network">;
+}
+
+/** A session manager for Connect's gRPC transport (its `sessionManager` option), over our own dialling. */
+export class TalosSession {
+  readonly authority: string;
+  readonly #options: SessionOptions;
+  #opening: Promise<http2.ClientHttp2Session> | undefined;
+  #session: http2.ClientHttp2Session | undefined;
+  #closed = false;
+  #peer: TalosPeer | undefined;
+  #failure: unknown;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    const host = net.isIPv6(options.address) ? `[${options.address}]` : options.address;
+    // URL drops what is default and lower-cases, as connect does when it compares authorities.
+    this.authority = new URL(`https://${host}:${options.port}`).origin;
+  }
+
+  /** The node seen on the last connection. */
+  get peer(): TalosPeer | undefined {
+    return this.#peer;
+  }
+
+  /** Why the last connection ended, or `undefined`. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  /** Opens a connection if there is none, and tells who answered. */
+  async connect(): Promise<TalosPeer> {
+    await this.#ready();
+    if (!this.#peer) throw new TalosError("protocol", `${this.authority} showed no certificate`);
+    return this.#peer;
+  }
+
+  async request(
+    method: string,
+    path: string,
+    headers: http2.OutgoingHttpHeaders,
+    options: Omit<http2.ClientSessionRequestOptions, "signal">,
+  ): Promise<http2.ClientHttp2Stream> {
+    const session = await this.#ready();
+    return session.request({ ...headers, ":method": method, ":path": path }, options);
+  }
+
+  notifyResponseByteRead(): void {}
+
+  /** Ends the connection and every call on it. */
+  close(): void {
+    this.#closed = true;
+    this.#session?.destroy();
+    this.#session = undefined;
+  }
+
+  #ready(): Promise<http2.ClientHttp2Session> {
+    if (this.#closed)
+      return Promise.reject(new TalosError("cancelled", `${this.authority}: client is closed`));
+    const open = this.#session;
+    if (open && !open.closed && !open.destroyed) return Promise.resolve(open);
+    this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  async #open(): Promise<http2.ClientHttp2Session> {
+    this.#failure = undefined;
+    const socket = await this.#handshake();
+    const session = http2.connect(this.authority, { createConnection: () => socket });
+    session.on("error", (error) => (this.#failure = error));
+    session.on("goaway", () => this.#forget(session));
+    session.on("close", () => this.#forget(session));
+    if (this.#closed) {
+      session.destroy();
+      throw new TalosError("cancelled", `${this.authority}: client is closed`);
+    }
+    this.#session = session;
+    return session;
+  }
+
+  #forget(session: http2.ClientHttp2Session): void {
+    if (this.#session === session) this.#session = undefined;
+  }
+
+  async #handshake(): Promise<tls.TLSSocket> {
+    const { address, port, credentials, edges } = this.#options;
+    const raw = await edges.network.dial({ host: address, port, timeoutMs: connectTimeoutMs });
+    if (raw instanceof net.Socket) raw.setKeepAlive(true, tcpKeepAliveMs);
+    const socket = tls.connect({ ...tlsOptionsOf(credentials, address), socket: raw });
+    try {
+      await this.#secured(socket);
+      this.#peer = this.#check(socket);
+    } catch (error) {
+      socket.on("error", () => {});
+      socket.destroy();
+      raw.destroy();
+      throw error;
+    }
+    socket.on("error", (error) => (this.#failure = error));
+    return socket;
+  }
+
+  #secured(socket: tls.TLSSocket): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const settle = (action: () => void): void => {
+        timer.clear();
+        socket.off("secureConnect", onSecure).off("error", onError).off("close", onClose);
+        action();
+      };
+      const onSecure = (): void => settle(resolve);
+      const onError = (error: Error): void => settle(() => reject(error));
+      const onClose = (): void =>
+        onError(new TalosError("unreachable", `${this.authority}: closed during the TLS handshake`));
+      const timer = this.#options.edges.clock.timer(connectTimeoutMs, () =>
+        onError(
+          new TalosError("timeout", `${this.authority}: no TLS handshake within ${connectTimeoutMs} ms`),
+        ),
+      );
+      socket.once("secureConnect", onSecure).once("error", onError).once("close", onClose);
+    });
+  }
+
+  #check(socket: tls.TLSSocket): TalosPeer {
+    const certificate = socket.getPeerX509Certificate();
+    if (!certificate) throw new TalosError("protocol", `${this.authority} showed no certificate`);
+    const fingerprint = fingerprintOf(certificate);
+    const { credentials } = this.#options;
+    const pinned = credentials.kind === "maintenance" ? credentials.fingerprint : undefined;
+    if (pinned !== undefined && pinned !== fingerprint) {
+      throw new TalosError(
+        "identity_changed",
+        `${this.authority} shows another key than at discovery: it was restarted or replaced; discover it again`,
+      );
+    }
+    if (socket.alpnProtocol !== "h2") {
+      throw new TalosError("protocol", `${this.authority} does not speak HTTP/2: not a Talos API`);
+    }
+    return { fingerprint, commonName: /(?:^|\n)CN=(.*)/.exec(certificate.subject ?? "")?.[1] ?? "" };
+  }
+}
