@@ -163,4 +163,16 @@ export interface ResourceDefinition extends GroupVersionKind {
   readonly unconditionalUpdate?: boolean;
   /** What becomes of dependents when the delete does not say. Default `Background`. */
   readonly defaultPropagation?: "Background" | "Orphan";
+  /**
+   * Set when the objects live in another resource's place and form: `events.k8s.io` events are stored as core
+   * events, `autoscaling/v1` autoscalers as `autoscaling/v2`. Both functions return a new object with its
+   * `apiVersion` set and never fail.
+   */
+  readonly stored?: {
+    /** The resource whose keys hold the objects (same plural name). */
+    readonly group: string;
+    readonly version: string;
+    toStored(object: JsonObject): JsonObject;
+    fromStored(object: JsonObject): JsonObject;
+  };
 }
