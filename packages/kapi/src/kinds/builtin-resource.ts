@@ -1,0 +1,183 @@
+/**
+ * One built-in kind as a resource: the published type, the catalog's data and the kind's rules put together.
+ *
+ * Everything derived from tables is made on first use, so that a server which serves a hundred kinds and
+ * uses ten pays for ten.
+ */
+import { isObject, type JsonObject } from "@kontinuum/std";
+import { kindFacts, message, type KindFacts, type Message } from "../codec/messages.ts";
+import { fillAbsent } from "../codec/zero.ts";
+import type {
+  FieldError,
+  ResourceDefinition,
+  StrategyContext,
+  SubresourceDefinition,
+  TableColumn,
+  TypeNode,
+  Verb,
+} from "../resource.ts";
+import type { CatalogEntry } from "./catalog.ts";
+import { columnsOf } from "./columns.ts";
+import { sameJson } from "./json-equal.ts";
+import { rootTypeOf } from "./merge-type.ts";
+import { normalize } from "./normalize.ts";
+import { rulesOf } from "./rule-table.ts";
+import type { KindRules } from "./rules.ts";
+import { schemasOf } from "../openapi/schemas.ts";
+
+const standardVerbs: readonly Verb[] = [
+  "create",
+  "delete",
+  "deletecollection",
+  "get",
+  "list",
+  "patch",
+  "update",
+  "watch",
+];
+
+/** A built-in kind. */
+export class BuiltinResource implements ResourceDefinition {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly listKind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly namespaced: boolean;
+  readonly shortNames: readonly string[];
+  readonly categories: readonly string[];
+  readonly verbs: readonly Verb[];
+  readonly subresources: readonly SubresourceDefinition[];
+  readonly origin = "builtin";
+  readonly storageVersion: string;
+  readonly selectableFields: readonly string[];
+  readonly resetFields: Readonly<Record<string, readonly string[]>>;
+  readonly #apiVersion: string;
+  readonly #facts: KindFacts;
+  readonly #rules: KindRules;
+  readonly #hasStatus: boolean;
+  #columns: readonly TableColumn[] | undefined;
+  #type: TypeNode | undefined;
+
+  constructor(entry: CatalogEntry) {
+    const facts = kindFacts(entry.apiVersion, entry.kind);
+    if (facts?.resource === undefined)
+      throw new Error(`no published facts about ${entry.apiVersion} ${entry.kind}`);
+    const slash = entry.apiVersion.indexOf("/");
+    this.#apiVersion = entry.apiVersion;
+    this.#facts = facts;
+    this.#rules = rulesOf(entry.apiVersion, entry.kind);
+    this.group = slash < 0 ? "" : entry.apiVersion.slice(0, slash);
+    this.version = entry.apiVersion.slice(slash + 1);
+    this.kind = entry.kind;
+    this.listKind = facts.list ?? `${entry.kind}List`;
+    this.plural = facts.resource;
+    this.singular = entry.kind.toLowerCase();
+    this.namespaced = facts.namespaced === true;
+    this.shortNames = entry.shortNames ?? [];
+    this.categories = entry.categories ?? [];
+    this.verbs =
+      (facts.verbs as readonly Verb[] | undefined) ??
+      standardVerbs.filter((verb) => entry.without?.includes(verb) !== true);
+    this.subresources = entry.subresources ?? [];
+    this.storageVersion = this.version;
+    this.selectableFields = entry.selectable ?? [];
+    this.#hasStatus = this.subresources.some(({ name }) => name === "status");
+    this.resetFields = this.#hasStatus ? { status: ["status"] } : {};
+  }
+
+  get #message(): Message {
+    return message(this.#facts.message);
+  }
+
+  get columns(): readonly TableColumn[] {
+    return (this.#columns ??= columnsOf(this.#apiVersion, this.kind));
+  }
+
+  get type(): TypeNode {
+    return (this.#type ??= rootTypeOf(this.#message));
+  }
+
+  openapi(): { readonly name: string; readonly schemas: Readonly<Record<string, JsonObject>> } {
+    return schemasOf(this.#message, { group: this.group, version: this.version, kind: this.kind });
+  }
+
+  prune(object: JsonObject): readonly string[] {
+    return normalize(this.#message, object);
+  }
+
+  applyDefaults(object: JsonObject): void {
+    this.#rules.defaults?.(object);
+  }
+
+  prepareForCreate(object: JsonObject, context: StrategyContext): void {
+    if (this.#hasStatus) {
+      delete object.status;
+      fillAbsent(this.#message, object);
+    }
+    const metadata = isObject(object.metadata) ? object.metadata : (object.metadata = {} as JsonObject);
+    if (this.#rules.generation === true) metadata.generation = 1;
+    else delete metadata.generation;
+    this.#rules.prepareCreate?.(object, context);
+  }
+
+  prepareForUpdate(object: JsonObject, old: JsonObject, context: StrategyContext): void {
+    const { subresource } = context;
+    const metadata = isObject(object.metadata) ? object.metadata : (object.metadata = {} as JsonObject);
+    const oldMetadata = isObject(old.metadata) ? old.metadata : {};
+    if (subresource === "status") this.#prepareStatus(object, old, metadata, oldMetadata);
+    else if (subresource === "" || subresource === "scale") {
+      if (this.#hasStatus) keep(object, old, "status");
+      this.#rules.prepareUpdate?.(object, old, context);
+    } else this.#rules.prepareSubresource?.(object, old, context);
+    this.#generation(object, old, metadata, oldMetadata);
+  }
+
+  #prepareStatus(object: JsonObject, old: JsonObject, metadata: JsonObject, oldMetadata: JsonObject): void {
+    for (const key of new Set([...Object.keys(object), ...Object.keys(old)])) {
+      if (key !== "status" && key !== "metadata" && key !== "apiVersion" && key !== "kind")
+        keep(object, old, key);
+    }
+    if (this.#rules.statusMetadata === true) return;
+    for (const key of ["labels", "annotations", "finalizers", "ownerReferences"])
+      keep(metadata, oldMetadata, key);
+  }
+
+  #generation(object: JsonObject, old: JsonObject, metadata: JsonObject, oldMetadata: JsonObject): void {
+    if (this.#rules.generation !== true) {
+      keep(metadata, oldMetadata, "generation");
+      return;
+    }
+    const before = typeof oldMetadata.generation === "number" ? oldMetadata.generation : 0;
+    const hasSpec = Object.hasOwn(object, "spec");
+    const same = hasSpec ? sameJson(object.spec, old.spec) : sameJson(desired(object), desired(old));
+    metadata.generation = same ? before : before + 1;
+  }
+
+  validateCreate(object: JsonObject, context: StrategyContext): readonly FieldError[] {
+    return this.#rules.validate?.(object, context) ?? [];
+  }
+
+  validateUpdate(object: JsonObject, old: JsonObject, context: StrategyContext): readonly FieldError[] {
+    const errors = [...(this.#rules.validate?.(object, context) ?? [])];
+    errors.push(...(this.#rules.validateUpdate?.(object, old, context) ?? []));
+    return errors;
+  }
+
+  warnings(object: JsonObject): readonly string[] {
+    return this.#rules.warnings?.(object) ?? [];
+  }
+}
+
+/** Makes a key what it was in the old object, or absent. */
+export function keep(object: JsonObject, old: JsonObject, key: string): void {
+  if (Object.hasOwn(old, key)) object[key] = structuredClone(old[key]);
+  else delete object[key];
+}
+
+/** Everything of an object that a user decides, for kinds without a spec. */
+function desired(object: JsonObject): JsonObject {
+  const { metadata: _metadata, status: _status, apiVersion: _apiVersion, kind: _kind, ...rest } = object;
+  return rest;
+}

@@ -1,0 +1,214 @@
+/**
+ * The built-in kinds that are served, as data: what discovery says of each beyond the published types.
+ *
+ * Order within a group is the order of discovery. A kind that is not in this list is not served.
+ */
+import type { GroupVersionKind, SubresourceDefinition, Verb } from "../resource.ts";
+
+/** What the catalog says of a kind. */
+export interface CatalogEntry {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly shortNames?: readonly string[];
+  readonly categories?: readonly string[];
+  readonly subresources?: readonly SubresourceDefinition[];
+  /** Field selectors beyond metadata. */
+  readonly selectable?: readonly string[];
+  /** Standard verbs that the kind lacks. */
+  readonly without?: readonly Verb[];
+}
+
+const read: readonly Verb[] = ["get", "patch", "update"];
+const status: SubresourceDefinition = { name: "status", verbs: read };
+const scaleKind: GroupVersionKind = { group: "autoscaling", version: "v1", kind: "Scale" };
+const scale: SubresourceDefinition = {
+  name: "scale",
+  kind: scaleKind,
+  verbs: read,
+  scale: { specReplicas: "spec.replicas", statusReplicas: "status.replicas", selector: "spec.selector" },
+};
+const all = ["all"];
+const extensions = ["api-extensions"];
+
+const podFields = [
+  "spec.nodeName",
+  "spec.restartPolicy",
+  "spec.schedulerName",
+  "spec.serviceAccountName",
+  "spec.hostNetwork",
+  "status.phase",
+  "status.podIP",
+  "status.podIPs",
+  "status.nominatedNodeName",
+];
+const objectFields = (prefix: string): string[] =>
+  ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"].map(
+    (name) => `${prefix}.${name}`,
+  );
+
+const core: readonly Omit<CatalogEntry, "apiVersion">[] = [
+  { kind: "ConfigMap", shortNames: ["cm"] },
+  { kind: "Endpoints", shortNames: ["ep"] },
+  {
+    kind: "Event",
+    shortNames: ["ev"],
+    selectable: [...objectFields("involvedObject"), "reason", "reportingComponent", "source", "type"],
+  },
+  { kind: "LimitRange", shortNames: ["limits"] },
+  {
+    kind: "Namespace",
+    shortNames: ["ns"],
+    subresources: [{ name: "finalize", verbs: ["update"] }, status],
+    selectable: ["status.phase"],
+    without: ["deletecollection"],
+  },
+  { kind: "Node", shortNames: ["no"], subresources: [status], selectable: ["spec.unschedulable"] },
+  { kind: "PersistentVolumeClaim", shortNames: ["pvc"], subresources: [status] },
+  { kind: "PersistentVolume", shortNames: ["pv"], subresources: [status] },
+  {
+    kind: "Pod",
+    shortNames: ["po"],
+    categories: all,
+    subresources: [
+      { name: "binding", kind: { group: "", version: "v1", kind: "Binding" }, verbs: ["create"] },
+      { name: "ephemeralcontainers", verbs: read },
+      { name: "eviction", kind: { group: "policy", version: "v1", kind: "Eviction" }, verbs: ["create"] },
+      { name: "resize", verbs: read },
+      status,
+    ],
+    selectable: podFields,
+  },
+  { kind: "PodTemplate" },
+  {
+    kind: "ReplicationController",
+    shortNames: ["rc"],
+    categories: all,
+    subresources: [scale, status],
+    selectable: ["status.replicas"],
+  },
+  { kind: "ResourceQuota", shortNames: ["quota"], subresources: [status] },
+  { kind: "Secret", selectable: ["type"] },
+  {
+    kind: "ServiceAccount",
+    shortNames: ["sa"],
+    subresources: [
+      {
+        name: "token",
+        kind: { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" },
+        verbs: ["create"],
+      },
+    ],
+  },
+  {
+    kind: "Service",
+    shortNames: ["svc"],
+    categories: all,
+    subresources: [status],
+    selectable: ["spec.clusterIP", "spec.type"],
+  },
+];
+
+const groups: Readonly<Record<string, readonly Omit<CatalogEntry, "apiVersion">[]>> = {
+  v1: core,
+  "apiregistration.k8s.io/v1": [{ kind: "APIService", categories: extensions, subresources: [status] }],
+  "apps/v1": [
+    { kind: "ControllerRevision" },
+    { kind: "DaemonSet", shortNames: ["ds"], categories: all, subresources: [status] },
+    { kind: "Deployment", shortNames: ["deploy"], categories: all, subresources: [scale, status] },
+    {
+      kind: "ReplicaSet",
+      shortNames: ["rs"],
+      categories: all,
+      subresources: [scale, status],
+      selectable: ["status.replicas"],
+    },
+    { kind: "StatefulSet", shortNames: ["sts"], categories: all, subresources: [scale, status] },
+  ],
+  "events.k8s.io/v1": [
+    {
+      kind: "Event",
+      shortNames: ["ev"],
+      selectable: [...objectFields("regarding"), "reason", "reportingController", "type"],
+    },
+  ],
+  "authentication.k8s.io/v1": [{ kind: "SelfSubjectReview" }, { kind: "TokenReview" }],
+  "authorization.k8s.io/v1": [
+    { kind: "LocalSubjectAccessReview" },
+    { kind: "SelfSubjectAccessReview" },
+    { kind: "SelfSubjectRulesReview" },
+    { kind: "SubjectAccessReview" },
+  ],
+  "autoscaling/v2": [
+    { kind: "HorizontalPodAutoscaler", shortNames: ["hpa"], categories: all, subresources: [status] },
+  ],
+  "autoscaling/v1": [
+    { kind: "HorizontalPodAutoscaler", shortNames: ["hpa"], categories: all, subresources: [status] },
+  ],
+  "batch/v1": [
+    { kind: "CronJob", shortNames: ["cj"], categories: all, subresources: [status] },
+    { kind: "Job", categories: all, subresources: [status], selectable: ["status.successful"] },
+  ],
+  "certificates.k8s.io/v1": [
+    {
+      kind: "CertificateSigningRequest",
+      shortNames: ["csr"],
+      subresources: [{ name: "approval", verbs: read }, status],
+      selectable: ["spec.signerName"],
+    },
+  ],
+  "networking.k8s.io/v1": [
+    { kind: "IngressClass" },
+    { kind: "Ingress", shortNames: ["ing"], subresources: [status] },
+    { kind: "IPAddress", shortNames: ["ip"] },
+    { kind: "NetworkPolicy", shortNames: ["netpol"] },
+    { kind: "ServiceCIDR", subresources: [status] },
+  ],
+  "policy/v1": [{ kind: "PodDisruptionBudget", shortNames: ["pdb"], subresources: [status] }],
+  "rbac.authorization.k8s.io/v1": [
+    { kind: "ClusterRoleBinding" },
+    { kind: "ClusterRole" },
+    { kind: "RoleBinding" },
+    { kind: "Role" },
+  ],
+  "storage.k8s.io/v1": [
+    { kind: "CSIDriver" },
+    { kind: "CSINode" },
+    { kind: "CSIStorageCapacity" },
+    { kind: "StorageClass", shortNames: ["sc"] },
+    { kind: "VolumeAttachment", subresources: [status] },
+    { kind: "VolumeAttributesClass", shortNames: ["vac"] },
+  ],
+  "admissionregistration.k8s.io/v1": [
+    { kind: "MutatingWebhookConfiguration", categories: extensions },
+    { kind: "ValidatingAdmissionPolicy", categories: extensions, subresources: [status] },
+    { kind: "ValidatingAdmissionPolicyBinding", categories: extensions },
+    { kind: "ValidatingWebhookConfiguration", categories: extensions },
+  ],
+  "apiextensions.k8s.io/v1": [
+    {
+      kind: "CustomResourceDefinition",
+      shortNames: ["crd", "crds"],
+      categories: extensions,
+      subresources: [status],
+    },
+  ],
+  "scheduling.k8s.io/v1": [{ kind: "PriorityClass", shortNames: ["pc"] }],
+  "coordination.k8s.io/v1": [{ kind: "Lease" }],
+  "node.k8s.io/v1": [{ kind: "RuntimeClass" }],
+  "discovery.k8s.io/v1": [{ kind: "EndpointSlice" }],
+  "flowcontrol.apiserver.k8s.io/v1": [
+    { kind: "FlowSchema", subresources: [status] },
+    { kind: "PriorityLevelConfiguration", subresources: [status] },
+  ],
+  "resource.k8s.io/v1": [
+    { kind: "DeviceClass" },
+    { kind: "ResourceClaim", subresources: [status] },
+    { kind: "ResourceClaimTemplate" },
+    { kind: "ResourceSlice", selectable: ["spec.nodeName", "spec.driver"] },
+  ],
+};
+
+/** Every served kind. */
+export const catalog: readonly CatalogEntry[] = Object.entries(groups).flatMap(([apiVersion, entries]) =>
+  entries.map((entry) => ({ ...entry, apiVersion })),
+);
