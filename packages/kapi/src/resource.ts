@@ -153,8 +153,6 @@ export interface ResourceDefinition extends GroupVersionKind {
    * there is one version or the shape is the same, then only `apiVersion` is rewritten.
    */
   convert?(objects: readonly JsonObject[], toApiVersion: string): Promise<readonly JsonObject[]>;
-  /** Group objects are stored under, when not `group` (events.k8s.io shares the core group's events). */
-  readonly storageGroup?: string;
   /** Kind's rule for `metadata.name`, checked by the registry with all other metadata. Default `subdomain`. */
   readonly nameRule?: "subdomain" | "label" | "dns1035" | "path";
   /** PUT of a missing object creates it (Lease, Event, …). Default false. */
