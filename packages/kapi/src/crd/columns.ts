@@ -57,7 +57,8 @@ function column(definition: JsonObject): TableColumn {
     name: text("name"),
     type: columnType,
     format: text("format"),
-    description: text("description") || `Custom resource definition column (in JSONPath format): ${text("jsonPath")}`,
+    description:
+      text("description") || `Custom resource definition column (in JSONPath format): ${text("jsonPath")}`,
     priority: typeof priority === "number" ? priority : 0,
     cell: (object, now) => cellOf(columnType, path(object)[0], now),
   };
@@ -66,6 +67,11 @@ function column(definition: JsonObject): TableColumn {
 /** The columns of one version. */
 export function compileColumns(definitions: unknown): readonly TableColumn[] {
   const declared = Array.isArray(definitions) ? definitions.filter(isObject) : [];
-  const age = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp", description: ageDescription };
+  const age = {
+    name: "Age",
+    type: "date",
+    jsonPath: ".metadata.creationTimestamp",
+    description: ageDescription,
+  };
   return [nameColumn, ...(declared.length > 0 ? declared : [age]).map((definition) => column(definition))];
 }

@@ -15,7 +15,16 @@ import { webhookConverter, type ConversionCall } from "./conversion.ts";
 import { CustomSchema } from "./custom-schema.ts";
 import { customOpenApi } from "./open-api.ts";
 
-const verbs: readonly Verb[] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+const verbs: readonly Verb[] = [
+  "delete",
+  "deletecollection",
+  "get",
+  "list",
+  "patch",
+  "create",
+  "update",
+  "watch",
+];
 const subresourceVerbs: readonly Verb[] = ["get", "patch", "update"];
 
 /** What a compiled definition needs of the outside to convert by webhook. */
@@ -87,7 +96,9 @@ function subresourcesOf(version: JsonObject): readonly SubresourceDefinition[] {
 function selectableFieldsOf(version: JsonObject): readonly string[] {
   const declared = own(version, "selectableFields");
   if (!Array.isArray(declared)) return [];
-  return declared.map((field: unknown) => withoutDot(stringAt(field, "jsonPath") ?? "")).filter((path) => path !== "");
+  return declared
+    .map((field: unknown) => withoutDot(stringAt(field, "jsonPath") ?? ""))
+    .filter((path) => path !== "");
 }
 
 function compileVersion(
@@ -152,7 +163,8 @@ function compileVersion(
 export function compileCrd(manifest: JsonObject, conversion?: CrdConversion): readonly ResourceDefinition[] {
   const group = stringAt(manifest, "spec", "group") ?? "";
   const isWebhook = stringAt(manifest, "spec", "conversion", "strategy") === "Webhook";
-  const convert = isWebhook && conversion ? webhookConverter(group, conversion.call, conversion.newUid) : undefined;
+  const convert =
+    isWebhook && conversion ? webhookConverter(group, conversion.call, conversion.newUid) : undefined;
   return crdVersions(manifest).flatMap((version, index) =>
     own(version, "served") === true ? compileVersion(manifest, version, index, convert) : [],
   );

@@ -19,12 +19,19 @@ const maxFailureText = 1024;
 export type ConversionCall = (review: JsonObject) => Promise<unknown>;
 
 /** The objects with another apiVersion: conversion strategy `None`. */
-export function convertByVersionOnly(objects: readonly JsonObject[], apiVersion: string): readonly JsonObject[] {
+export function convertByVersionOnly(
+  objects: readonly JsonObject[],
+  apiVersion: string,
+): readonly JsonObject[] {
   return objects.map((object) => ({ ...object, apiVersion }));
 }
 
 /** A ConversionReview request for `objects`. */
-export function conversionReview(objects: readonly JsonObject[], apiVersion: string, uid: string): JsonObject {
+export function conversionReview(
+  objects: readonly JsonObject[],
+  apiVersion: string,
+  uid: string,
+): JsonObject {
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "ConversionReview",
@@ -41,7 +48,9 @@ function accept(original: JsonObject, converted: unknown, apiVersion: string, in
   const at = `converted object ${index}`;
   if (!isObject(converted)) throw new Error(`${at} is not an object`);
   if (own(converted, "apiVersion") !== apiVersion)
-    throw new Error(`${at} has apiVersion ${JSON.stringify(own(converted, "apiVersion"))}, expected ${apiVersion}`);
+    throw new Error(
+      `${at} has apiVersion ${JSON.stringify(own(converted, "apiVersion"))}, expected ${apiVersion}`,
+    );
   if (own(converted, "kind") !== own(original, "kind")) throw new Error(`${at} changed its kind`);
   const before = own(original, "metadata");
   const after = own(converted, "metadata");
@@ -54,7 +63,8 @@ function accept(original: JsonObject, converted: unknown, apiVersion: string, in
   for (const name of ["labels", "annotations"]) {
     const value = own(after, name);
     if (value === undefined || value === null) delete metadata[name];
-    else if (isObject(value) && Object.values(value).every((item) => typeof item === "string")) metadata[name] = value;
+    else if (isObject(value) && Object.values(value).every((item) => typeof item === "string"))
+      metadata[name] = value;
     else throw new Error(`${at} has a metadata.${name} that is not a map of strings`);
   }
   return { ...converted, metadata };
@@ -81,11 +91,15 @@ export function convertedObjects(
   const result = own(response, "result");
   if (!isObject(result) || own(result, "status") !== "Success") {
     const message = isObject(result) ? own(result, "message") : undefined;
-    throw new Error(typeof message === "string" && message !== "" ? message.slice(0, maxFailureText) : "no reason given");
+    throw new Error(
+      typeof message === "string" && message !== "" ? message.slice(0, maxFailureText) : "no reason given",
+    );
   }
   const converted = own(response, "convertedObjects");
   if (!Array.isArray(converted) || converted.length !== originals.length)
-    throw new Error(`the answer holds ${Array.isArray(converted) ? converted.length : 0} objects, expected ${originals.length}`);
+    throw new Error(
+      `the answer holds ${Array.isArray(converted) ? converted.length : 0} objects, expected ${originals.length}`,
+    );
   return originals.map((original, i) => accept(original, converted[i], apiVersion, i));
 }
 
@@ -106,10 +120,17 @@ export function webhookConverter(
     const uid = newUid();
     let converted: readonly JsonObject[];
     try {
-      converted = convertedObjects(await call(conversionReview(pending, apiVersion, uid)), pending, apiVersion, uid);
+      converted = convertedObjects(
+        await call(conversionReview(pending, apiVersion, uid)),
+        pending,
+        apiVersion,
+        uid,
+      );
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);
-      throw new CodedError("internal", `conversion webhook for ${kindText(pending[0])} failed: ${text}`, { cause: error });
+      throw new CodedError("internal", `conversion webhook for ${kindText(pending[0])} failed: ${text}`, {
+        cause: error,
+      });
     }
     const queue = converted.values();
     return objects.map((object) =>

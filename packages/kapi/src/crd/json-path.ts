@@ -28,13 +28,44 @@ type Step =
   | { readonly kind: "field"; readonly name: string }
   | { readonly kind: "wildcard" }
   | { readonly kind: "descend" }
-  | { readonly kind: "slice"; readonly from: number | undefined; readonly to: number | undefined; readonly by: number }
+  | {
+      readonly kind: "slice";
+      readonly from: number | undefined;
+      readonly to: number | undefined;
+      readonly by: number;
+    }
   | { readonly kind: "index"; readonly index: number }
   | { readonly kind: "union"; readonly branches: readonly Step[] }
-  | { readonly kind: "filter"; readonly left: Operand; readonly operator: string; readonly right: Operand | undefined };
+  | {
+      readonly kind: "filter";
+      readonly left: Operand;
+      readonly operator: string;
+      readonly right: Operand | undefined;
+    };
 
 const operators = ["==", "!=", "<=", ">=", "<", ">"];
-const nameEnd = new Set([".", "[", "]", "(", ")", " ", "=", "!", "<", ">", ",", "{", "}", "'", '"', "?", "@", "$", "&", "|"]);
+const nameEnd = new Set([
+  ".",
+  "[",
+  "]",
+  "(",
+  ")",
+  " ",
+  "=",
+  "!",
+  "<",
+  ">",
+  ",",
+  "{",
+  "}",
+  "'",
+  '"',
+  "?",
+  "@",
+  "$",
+  "&",
+  "|",
+]);
 
 class PathParser {
   readonly #text: string;
@@ -78,7 +109,7 @@ class PathParser {
     for (;;) {
       if (this.#take("..")) {
         steps.push({ kind: "descend" });
-        if (this.#peek() !== "[" ) steps.push(this.#member());
+        if (this.#peek() !== "[") steps.push(this.#member());
       } else if (this.#take(".")) {
         if (this.#peek() === "[") continue;
         // A bare "." is the value itself.
@@ -207,7 +238,8 @@ function compare(left: unknown, operator: string, right: unknown): boolean {
     const equal = isNumber(left) && isNumber(right) ? left == right : left === right;
     return equal === (operator === "==");
   }
-  const ordered = (isNumber(left) && isNumber(right)) || (typeof left === "string" && typeof right === "string");
+  const ordered =
+    (isNumber(left) && isNumber(right)) || (typeof left === "string" && typeof right === "string");
   if (!ordered) return false;
   if (operator === "<") return left < right;
   if (operator === "<=") return left <= right;
@@ -232,7 +264,8 @@ function runStep(step: Step, value: unknown, out: unknown[]): void {
       return;
     }
     case "wildcard":
-      if (typeof value === "object" && value !== null) for (const item of Object.values(value)) out.push(item);
+      if (typeof value === "object" && value !== null)
+        for (const item of Object.values(value)) out.push(item);
       return;
     case "descend":
       descend(value, out);

@@ -19,7 +19,10 @@ const kindSchema: JsonObject = {
   description:
     "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
 };
-const reference = (name: string): JsonObject => ({ allOf: [{ $ref: `#/components/schemas/${name}` }], default: {} });
+const reference = (name: string): JsonObject => ({
+  allOf: [{ $ref: `#/components/schemas/${name}` }],
+  default: {},
+});
 
 /** The name of a custom kind's schema: the reversed group, the version and the kind. */
 export function customSchemaName(group: string, version: string, kind: string): string {

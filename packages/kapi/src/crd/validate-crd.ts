@@ -22,7 +22,13 @@ export function validateCrd(manifest: JsonObject, _old?: JsonObject): readonly F
     errors.push(invalid("metadata.name", name, `must be spec.names.plural+"."+spec.group`));
   const versions = crdVersions(manifest);
   if (versions.filter((v) => own(v, "storage") === true).length !== 1)
-    errors.push(invalid("spec.versions", versions.map((v) => stringAt(v, "name")), "must have exactly one version marked as storage version"));
+    errors.push(
+      invalid(
+        "spec.versions",
+        versions.map((v) => stringAt(v, "name")),
+        "must have exactly one version marked as storage version",
+      ),
+    );
   versions.forEach((version, i) => {
     const path = child(indexed("spec.versions", i), "schema");
     const schema = own(version, "schema");

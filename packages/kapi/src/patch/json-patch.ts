@@ -26,10 +26,13 @@ const malformed = (message: string): CodedError => new CodedError("invalid_argum
 const refused = (message: string): CodedError => new CodedError("unprocessable", message);
 
 function parsePointer(value: unknown, index: number, member: string): readonly string[] {
-  if (typeof value !== "string") throw malformed(`json patch operation ${index}: "${member}" must be a string`);
+  if (typeof value !== "string")
+    throw malformed(`json patch operation ${index}: "${member}" must be a string`);
   if (value === "") return [];
   if (!value.startsWith("/"))
-    throw malformed(`json patch operation ${index}: "${member}" must start with "/": ${JSON.stringify(value)}`);
+    throw malformed(
+      `json patch operation ${index}: "${member}" must start with "/": ${JSON.stringify(value)}`,
+    );
   return value
     .slice(1)
     .split("/")
@@ -55,7 +58,9 @@ function parseOperation(value: unknown, index: number): Operation {
     case "copy":
       return { op, path, text, from: parsePointer(own(value, "from"), index, "from") };
     default:
-      throw malformed(`json patch operation ${index}: unknown operation ${JSON.stringify(op) ?? "undefined"}`);
+      throw malformed(
+        `json patch operation ${index}: unknown operation ${JSON.stringify(op) ?? "undefined"}`,
+      );
   }
 }
 
@@ -139,7 +144,8 @@ class Draft {
 }
 
 function arrayIndex(key: string, last: number, text: string): number {
-  if (!/^(0|[1-9][0-9]{0,8})$/.test(key)) throw refused(`json patch: ${text}: ${JSON.stringify(key)} is not an array index`);
+  if (!/^(0|[1-9][0-9]{0,8})$/.test(key))
+    throw refused(`json patch: ${text}: ${JSON.stringify(key)} is not an array index`);
   const index = Number(key);
   if (index > last) throw refused(`json patch: ${text}: index ${index} is beyond the end of the array`);
   return index;
@@ -189,7 +195,8 @@ export function applyJsonPatch(document: JsonObject, patch: unknown): JsonObject
         draft.remove(path, text);
         break;
       case "test":
-        if (!equalJson(draft.get(path, text), value)) throw refused(`json patch: testing path ${text} failed`);
+        if (!equalJson(draft.get(path, text), value))
+          throw refused(`json patch: testing path ${text} failed`);
         break;
       case "copy": {
         const source = draft.get(from, text);

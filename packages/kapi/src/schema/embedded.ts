@@ -21,12 +21,17 @@ function checkEmbedded(object: JsonObject, path: string, errors: FieldError[]): 
   if (typeof apiVersion !== "string" || apiVersion === "") {
     errors.push(required(child(path, "apiVersion"), "must not be empty"));
   } else if (apiVersion.split("/").length > 2) {
-    errors.push(invalid(child(path, "apiVersion"), apiVersion, `unexpected GroupVersion string: ${apiVersion}`));
+    errors.push(
+      invalid(child(path, "apiVersion"), apiVersion, `unexpected GroupVersion string: ${apiVersion}`),
+    );
   }
   const kind = own(object, "kind");
-  if (typeof kind !== "string" || kind === "") errors.push(required(child(path, "kind"), "must not be empty"));
+  if (typeof kind !== "string" || kind === "")
+    errors.push(required(child(path, "kind"), "must not be empty"));
   else if (!/^[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/.test(kind)) {
-    errors.push(invalid(child(path, "kind"), kind, "may have mixed case, but should otherwise match: a DNS-1035 label"));
+    errors.push(
+      invalid(child(path, "kind"), kind, "may have mixed case, but should otherwise match: a DNS-1035 label"),
+    );
   }
   const meta = own(object, "metadata");
   if (meta === undefined || meta === null) return;

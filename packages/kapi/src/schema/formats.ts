@@ -34,15 +34,16 @@ export function isDateTime(text: string): boolean {
 const durationUnits: Readonly<Record<string, number>> = {
   ns: 1,
   us: 1e3,
-  "µs": 1e3,
-  "μs": 1e3,
+  µs: 1e3,
+  μs: 1e3,
   ms: 1e6,
   s: 1e9,
   m: 6e10,
   h: 3.6e12,
 };
 
-const longUnits = /^(nanos?|nanoseconds?|micros?|microseconds?|millis?|milliseconds?|secs?|seconds?|mins?|minutes?|hrs?|hours?|d|days?|w|wks?|weeks?)$/;
+const longUnits =
+  /^(nanos?|nanoseconds?|micros?|microseconds?|millis?|milliseconds?|secs?|seconds?|mins?|minutes?|hrs?|hours?|d|days?|w|wks?|weeks?)$/;
 
 /**
  * Nanoseconds of a Go duration (`1h30m`, `-1.5s`, `0`), or `undefined` when the text is none or overflows 64 bits.
@@ -82,7 +83,9 @@ function isDuration(text: string): boolean {
 function isHostname(text: string): boolean {
   if (text.length === 0 || text.length > 255) return false;
   const labels = text.split(".");
-  return labels.every((label) => /^[\p{L}\p{S}\p{N}]([\p{L}\p{S}\p{N}-]{0,61}[\p{L}\p{S}\p{N}])?$/u.test(label));
+  return labels.every((label) =>
+    /^[\p{L}\p{S}\p{N}]([\p{L}\p{S}\p{N}-]{0,61}[\p{L}\p{S}\p{N}])?$/u.test(label),
+  );
 }
 
 /** True for an IP address in canonical octet form (no leading zeros, no zone). */
@@ -127,7 +130,14 @@ function checksum(digits: readonly number[], weight: (index: number) => number):
 function isIsbn10(text: string): boolean {
   const bare = text.replace(/[\s-]/g, "");
   if (!/^\d{9}[\dX]$/.test(bare)) return false;
-  return checksum([...bare].map((c) => (c === "X" ? 10 : Number(c))), (i) => 10 - i) % 11 === 0;
+  return (
+    checksum(
+      [...bare].map((c) => (c === "X" ? 10 : Number(c))),
+      (i) => 10 - i,
+    ) %
+      11 ===
+    0
+  );
 }
 
 function isIsbn13(text: string): boolean {
@@ -156,7 +166,12 @@ const checks = new Map<string, Check>([
   ["ipv4", isIPv4],
   ["ipv6", (text) => isIPv6(text) && !text.includes("%")],
   ["cidr", isCidr],
-  ["mac", matches(/^([0-9a-f]{2}([:-])([0-9a-f]{2}\2){4}([0-9a-f]{2}\2[0-9a-f]{2}\2)?[0-9a-f]{2}|([0-9a-f]{4}\.){2}([0-9a-f]{4}\.)?[0-9a-f]{4})$/i)],
+  [
+    "mac",
+    matches(
+      /^([0-9a-f]{2}([:-])([0-9a-f]{2}\2){4}([0-9a-f]{2}\2[0-9a-f]{2}\2)?[0-9a-f]{2}|([0-9a-f]{4}\.){2}([0-9a-f]{4}\.)?[0-9a-f]{4})$/i,
+    ),
+  ],
   ["uuid", uuid("[0-9a-f]")],
   ["uuid3", uuid("3")],
   ["uuid4", uuid("4")],

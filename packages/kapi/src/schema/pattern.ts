@@ -24,7 +24,8 @@ export interface Pattern {
 const cache = new LRUCache<string, Pattern | { readonly error: string }>({ max: maxCachedPatterns });
 
 function compile(source: string): Pattern | { readonly error: string } {
-  if (source.length > maxPatternLength) return { error: `pattern is longer than ${maxPatternLength} characters` };
+  if (source.length > maxPatternLength)
+    return { error: `pattern is longer than ${maxPatternLength} characters` };
   try {
     const compiled = RE2JS.compile(source);
     return { compiled, test: (text) => compiled.test(text) };

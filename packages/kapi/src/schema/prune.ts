@@ -17,7 +17,13 @@ function report(unknown: string[], path: string): void {
   if (unknown.length < maxReportedUnknownFields) unknown.push(path);
 }
 
-function pruneObject(object: JsonObject, schema: SchemaNode, path: string, unknown: string[], isResource: boolean): void {
+function pruneObject(
+  object: JsonObject,
+  schema: SchemaNode,
+  path: string,
+  unknown: string[],
+  isResource: boolean,
+): void {
   const additional = schema.additionalProperties;
   const keepAll = schema.preserveUnknown || additional === true;
   for (const key of Object.keys(object)) {

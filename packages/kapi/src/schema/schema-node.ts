@@ -67,7 +67,15 @@ export interface SchemaNode {
   readonly rules: readonly ValidationRule[];
 }
 
-const forbiddenMembers = ["$ref", "id", "$id", "definitions", "dependencies", "patternProperties", "additionalItems"];
+const forbiddenMembers = [
+  "$ref",
+  "id",
+  "$id",
+  "definitions",
+  "dependencies",
+  "patternProperties",
+  "additionalItems",
+];
 
 /** Reads members of one JSON object, noting those of the wrong type. */
 class Members {
@@ -136,7 +144,10 @@ class SchemaParser {
     if (depth > maxSchemaDepth || ++this.#nodes > maxSchemaNodes) {
       this.#tooLarge = true;
       this.#errors.push(
-        forbidden(path, `schema is too large: at most ${maxSchemaDepth} levels and ${maxSchemaNodes} nodes are supported`),
+        forbidden(
+          path,
+          `schema is too large: at most ${maxSchemaDepth} levels and ${maxSchemaNodes} nodes are supported`,
+        ),
       );
       return undefined;
     }
@@ -152,7 +163,9 @@ class SchemaParser {
     const members = new Members(value, path, this.#errors);
     const one = (name: string): SchemaNode | undefined => {
       const member = own(value, name);
-      return member === undefined || member === null ? undefined : this.parse(member, child(path, name), depth + 1);
+      return member === undefined || member === null
+        ? undefined
+        : this.parse(member, child(path, name), depth + 1);
     };
     const many = (name: string): readonly SchemaNode[] =>
       (members.array(name) ?? []).flatMap(
@@ -198,7 +211,10 @@ class SchemaParser {
       anyOf: many("anyOf"),
       oneOf: many("oneOf"),
       not: one("not"),
-      rules: this.#rules(members.array("x-kubernetes-validations") ?? [], child(path, "x-kubernetes-validations")),
+      rules: this.#rules(
+        members.array("x-kubernetes-validations") ?? [],
+        child(path, "x-kubernetes-validations"),
+      ),
     };
   }
 

@@ -9,7 +9,16 @@
  */
 import { isObject } from "@kontinuum/std";
 import type { FieldError } from "../resource.ts";
-import { child, indexed, invalid, notSupported, required, tooLong, tooMany, typeInvalid } from "./field-error.ts";
+import {
+  child,
+  indexed,
+  invalid,
+  notSupported,
+  required,
+  tooLong,
+  tooMany,
+  typeInvalid,
+} from "./field-error.ts";
 import { stringFormat } from "./formats.ts";
 import { printGoFloat } from "./go-print.ts";
 import { equalJson, isInteger, isNumber, printJson } from "./json-value.ts";
@@ -88,7 +97,11 @@ function stringChecks(schema: SchemaNode): readonly Check[] {
     add((text, path, errors) => {
       if ("error" in compiled) {
         errors.push(
-          invalid(path, text, `${place(path)} should match '${pattern}', but pattern is invalid: ${compiled.error}`),
+          invalid(
+            path,
+            text,
+            `${place(path)} should match '${pattern}', but pattern is invalid: ${compiled.error}`,
+          ),
         );
       } else if (!compiled.test(text))
         errors.push(invalid(path, text, `${place(path)} should match '${pattern}'`));
@@ -98,7 +111,9 @@ function stringChecks(schema: SchemaNode): readonly Check[] {
   if (hasFormat) {
     add((text, path, errors) => {
       if (!hasFormat(text))
-        errors.push(typeInvalid(path, text, `${place(path)} must be of type ${format}: ${JSON.stringify(text)}`));
+        errors.push(
+          typeInvalid(path, text, `${place(path)} must be of type ${format}: ${JSON.stringify(text)}`),
+        );
     });
   }
   return checks;
@@ -116,7 +131,8 @@ function numberChecks(schema: SchemaNode): readonly Check[] {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
   const add = (holds: (value: number | bigint) => boolean, detail: string): void => {
     checks.push((value, path, errors) => {
-      if (isNumber(value) && !holds(value)) errors.push(invalid(path, value, `${place(path)} should be ${detail}`));
+      if (isNumber(value) && !holds(value))
+        errors.push(invalid(path, value, `${place(path)} should be ${detail}`));
     });
   };
   if (maximum !== undefined) {
@@ -200,7 +216,12 @@ function junctorCheck(schema: SchemaNode): Validator | undefined {
   const oneOf = schema.oneOf.map(compileValidator);
   const not = schema.not ? compileValidator(schema.not) : undefined;
   if (allOf.length + anyOf.length + oneOf.length === 0 && !not) return undefined;
-  const attempt = (validators: readonly Validator[], value: unknown, old: unknown, path: string): FieldError[][] =>
+  const attempt = (
+    validators: readonly Validator[],
+    value: unknown,
+    old: unknown,
+    path: string,
+  ): FieldError[][] =>
     validators.map((validate) => {
       const found: FieldError[] = [];
       validate(value, old, path, found);
@@ -317,4 +338,3 @@ export function validateValue(
   validator(value, old, path, errors);
   return errors;
 }
-
