@@ -13,3 +13,19 @@ export type { TalosPeer } from "./client/session.ts";
 export type { NodeResource, ResourceEvent, StateReader, WatchOptions } from "./client/state-reader.ts";
 export * from "./client/talos-error.ts";
 export * from "./pki/pem.ts";
+export {
+  adminValidityMs,
+  caValidityMs,
+  createServerRequest,
+  generateAuthority,
+  issueAdminCertificate,
+  issueCertificate,
+  issueKubernetesAdminCertificate,
+  issueServerCertificate,
+  serverValidityMs,
+  signServerRequest,
+  type CertificateAndKey,
+  type LeafOptions,
+} from "./pki/certificates.ts";
+export * from "./pki/secrets-bundle.ts";
+export * from "./config/version-contract.ts";
