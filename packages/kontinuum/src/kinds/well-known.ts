@@ -18,8 +18,10 @@ export const labels = {
 export const annotations = {
   /** On an Instance: the host name its address was resolved from. */
   hostname: "kontinuum.sh/hostname",
-  /** On an Instance: its pool no longer wants it; it is released once it was reset. */
+  /** On an Instance: since when its pool no longer wants it (RFC 3339); it is released once it was reset. */
   release: "kontinuum.sh/release",
+  /** On a Kontinuum: which start of which process wrote it. */
+  processId: "kontinuum.sh/process-id",
   /** On a binding: the group as configured. */
   adminGroup: "kontinuum.sh/admin-group",
   /** On a Secret with a cluster's keys: the UID of the cluster. */

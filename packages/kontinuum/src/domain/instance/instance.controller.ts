@@ -1,0 +1,49 @@
+/**
+ * Discovery: finds out which registered machines answer as Talos in maintenance mode, and what they are.
+ *
+ * Claimed machines are never probed: they belong to a cluster and no longer answer this way.
+ */
+import {
+  defineController,
+  isDeleting,
+  parseKey,
+  watchOf,
+  type DefinedController,
+} from "@kontinuum/controller";
+import { instanceKind, labels } from "../../kinds/index.ts";
+import type { DomainContext } from "../domain-context.ts";
+import { labelKey, leaseRetry } from "../zone-lease/zone-leases.ts";
+import { probeCandidates, type Probe } from "./instance.probe.ts";
+import { discoveredStatus } from "./instance.status.ts";
+
+/** Machines probed at the same time. */
+const concurrency = 16;
+
+/** The controller `instance`. `probe` asks one address. */
+export function instanceController(context: DomainContext, probe: Probe): DefinedController {
+  const { timings, leases, config } = context;
+  return defineController({
+    name: "instance",
+    concurrency,
+    watches: [watchOf(instanceKind.resource)],
+    async reconcile(key, { client, edges, signal, log }) {
+      const instance = await client.find(instanceKind.resource, parseKey(key));
+      if (!instance || isDeleting(instance) || instance.metadata.labels?.[labels.claimedBy] !== undefined)
+        return;
+      if (!(await leases.tryAcquire(client, labelKey(instance)))) {
+        return leaseRetry(timings.probeRetryMs, edges.random);
+      }
+      const outcome = await probeCandidates(instance.spec, probe, {
+        allowed: config.discovery.allowed,
+        timeoutMs: timings.probeMs,
+        signal,
+      });
+      const status = discoveredStatus(instance, outcome, edges.clock);
+      if (status) {
+        await client.updateStatus(instanceKind.resource, { ...instance, status });
+        log.info("probed a machine", { result: outcome.result });
+      }
+      return { requeueAfterMs: outcome.result === "found" ? timings.probeRecheckMs : timings.probeRetryMs };
+    },
+  });
+}
