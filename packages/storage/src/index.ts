@@ -1,1 +1,7 @@
+/**
+ * `@kontinuum/storage`: a revisioned key-value store with etcd's semantics over several databases.
+ */
 export * from "./contract.ts";
+export { openStore, storeUrlForms, type OpenOptions } from "./open.ts";
+export { defaultRetention, type Retention } from "./engine/compactor.ts";
+export { faultCodes, leaseText, reasonOf, type FaultReason } from "./faults.ts";

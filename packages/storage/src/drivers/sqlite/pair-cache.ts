@@ -1,0 +1,34 @@
+/**
+ * Recently used pairs by log id. A log entry never changes, so nothing here can be stale; what is old
+ * is forgotten a generation at a time.
+ */
+import type { KeyValue } from "../../contract.ts";
+
+/** Bytes of keys and values held, about. */
+export const pairCacheBytes = 48 * 1024 * 1024;
+/** What one entry costs beside its bytes, about. */
+const overheadBytes = 256;
+
+/** A bounded cache in two generations. */
+export class PairCache {
+  #young = new Map<number, KeyValue>();
+  #old = new Map<number, KeyValue>();
+  #youngBytes = 0;
+
+  get(id: number): KeyValue | undefined {
+    const young = this.#young.get(id);
+    if (young) return young;
+    const old = this.#old.get(id);
+    if (old) this.set(id, old);
+    return old;
+  }
+
+  set(id: number, kv: KeyValue): void {
+    this.#young.set(id, kv);
+    this.#youngBytes += kv.key.length + kv.value.length + overheadBytes;
+    if (this.#youngBytes < pairCacheBytes / 2) return;
+    this.#old = this.#young;
+    this.#young = new Map();
+    this.#youngBytes = 0;
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * A hash over the live contents at a revision, the same on every driver: CRC-32 over each pair in key
+ * order with its revisions, version and lease, lengths included so that no two contents run together.
+ */
+import { crc32 } from "node:zlib";
+import type { KeyValue, Revision, Store } from "../contract.ts";
+
+/** Pairs read at a time. */
+export const hashPageSize = 1_000;
+
+/** Hashes the pairs of `store` at `revision`, 0 for the newest. */
+export async function hashPairs(
+  store: Pick<Store, "range">,
+  revision: Revision,
+  compactRevision: () => Revision,
+): Promise<{ hash: number; revision: Revision; compactRevision: Revision }> {
+  let hash = 0;
+  let at = revision;
+  let key: Buffer = Buffer.from([0]);
+  for (;;) {
+    const page = await store.range({ key, end: "\0", revision: at, limit: hashPageSize });
+    if (at === 0) at = page.revision;
+    for (const kv of page.kvs) hash = hashPair(hash, kv);
+    const last = page.kvs.at(-1);
+    if (!last || !page.more) return { hash, revision: at, compactRevision: compactRevision() };
+    key = Buffer.concat([last.key, Buffer.from([0])]);
+  }
+}
+
+function hashPair(hash: number, kv: KeyValue): number {
+  const head = Buffer.alloc(40);
+  head.writeUInt32BE(kv.key.length, 0);
+  head.writeUInt32BE(kv.value.length, 4);
+  head.writeBigInt64BE(BigInt(kv.createRevision), 8);
+  head.writeBigInt64BE(BigInt(kv.modRevision), 16);
+  head.writeBigInt64BE(BigInt(kv.version), 24);
+  head.writeBigInt64BE(BigInt.asIntN(64, kv.lease), 32);
+  return crc32(kv.value, crc32(kv.key, crc32(head, hash)));
+}

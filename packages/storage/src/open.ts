@@ -1,0 +1,52 @@
+/**
+ * A store from its URL: the one place that knows which schemes exist.
+ */
+import { CodedError, type Edges } from "@kontinuum/std";
+import type { Store } from "./contract.ts";
+import { MemoryBackend } from "./drivers/memory/memory-backend.ts";
+import { SqliteBackend } from "./drivers/sqlite/sqlite-backend.ts";
+import type { Retention } from "./engine/compactor.ts";
+import { EngineStore } from "./engine/engine-store.ts";
+
+/** How to open a store. */
+export interface OpenOptions {
+  /** How much history is kept; parts left out have their defaults. */
+  readonly retention?: Partial<Retention>;
+}
+
+/** The forms of URL that {@link openStore} takes, for messages and help texts. */
+export const storeUrlForms = ["memory://", "sqlite://PATH"] as const;
+
+/**
+ * Opens a store. `memory://` lives in this process; `sqlite://PATH` (`sqlite:///absolute` or
+ * `sqlite://relative/to/here`) owns its file until it is closed.
+ * Fails with `invalid_argument` for a URL that is none of {@link storeUrlForms}.
+ */
+export async function openStore(url: string, edges: Edges, options: OpenOptions = {}): Promise<Store> {
+  if (url === "")
+    throw new CodedError(
+      "invalid_argument",
+      `the storage URL is empty: use one of ${storeUrlForms.join(", ")}`,
+    );
+  const match = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/s.exec(url);
+  const scheme = match?.[1];
+  const rest = match?.[2] ?? "";
+  switch (scheme) {
+    case "memory":
+      return new EngineStore(new MemoryBackend(edges), edges, options.retention);
+    case "sqlite":
+      return new EngineStore(SqliteBackend.open(sqlitePath(rest), edges), edges, options.retention);
+    default:
+      throw new CodedError(
+        "invalid_argument",
+        `storage scheme ${JSON.stringify(scheme ?? "")} is not supported: use one of ${storeUrlForms.join(", ")}`,
+      );
+  }
+}
+
+function sqlitePath(rest: string): string {
+  const path = rest.split("?", 1)[0] ?? "";
+  if (path === "" || path === "/")
+    throw new CodedError("invalid_argument", "a SQLite storage URL names a file: sqlite://PATH");
+  return decodeURIComponent(path);
+}
