@@ -3,8 +3,7 @@
  * tables that the server reads at run time (third_party/kubernetes/tables).
  *
  * Run with `node packages/kapi/scripts/generate-kubernetes-tables.ts`; a test checks that the committed
- * tables are what this prints. `descriptions.json` has its own generator, because it reads a development
- * dependency.
+ * tables are what this prints.
  *
  * Message names are the published OpenAPI names without their common `io.k8s.` prefix.
  */
@@ -50,6 +49,8 @@ interface MergeFact {
   readonly structType?: string;
 }
 
+type Definitions = Readonly<Record<string, { readonly properties?: Readonly<Record<string, unknown>> }>>;
+
 interface ColumnFact {
   readonly name: string;
   readonly type: string;
@@ -64,6 +65,12 @@ const read = <T>(name: string): T => JSON.parse(readFileSync(new URL(`facts/${na
 /** `k8s.io.api.core.v1.Pod` to `api.core.v1.Pod`; the two modules with a dash get it back. */
 const shortName = (name: string): string =>
   name.replace(/^k8s\.io\./, "").replace(/^(apiextensions|kube)_/, "$1-");
+
+/** Fields that came after the release we serve; the codec still reads and writes them. */
+function isNewer(message: string, field: SourceField, definitions: Definitions): boolean {
+  const properties = definitions[`io.k8s.${shortName(message)}`]?.properties;
+  return properties !== undefined && field.json !== null && !Object.hasOwn(properties, field.json);
+}
 
 function fieldFlags(field: SourceField): string {
   return [
@@ -95,6 +102,7 @@ export function generate(): Record<string, string> {
   const merge = read<{ types: Record<string, MergeFact>; fields: Record<string, MergeFact> }>(
     "strategic-merge.json",
   );
+  const { definitions } = read<{ definitions: Definitions }>("definitions.json");
   const columns = read<{ default: ColumnFact[]; columns: Record<string, Record<string, ColumnFact[]>> }>(
     "columns.json",
   );
@@ -109,7 +117,12 @@ export function generate(): Record<string, string> {
         ...(enumName === undefined ? {} : { enum: enumName }),
         ...mergeOf(merge.fields[`${name}.${field.json ?? field.name}`]),
       };
-      const row: unknown[] = [field.json, field.number, type, fieldFlags(field)];
+      const row: unknown[] = [
+        field.json,
+        field.number,
+        type,
+        fieldFlags(field) + (isNewer(name, field, definitions) ? "n" : ""),
+      ];
       if (Object.keys(extra).length > 0) row.push(extra);
       return row;
     });

@@ -42,6 +42,8 @@ export interface Field {
   /** A zero message is left out of JSON. */
   readonly omitZero: boolean;
   readonly inline: boolean;
+  /** Came after the release that is served: decoded and encoded, but unknown to clients. */
+  readonly newer: boolean;
   readonly merge: MergeFacts;
 }
 
@@ -125,6 +127,7 @@ function fieldOf([json, number, type, flags, merge]: FieldRow): Field {
     omitEmpty: flags.includes("o"),
     omitZero: flags.includes("z"),
     inline: flags.includes("i"),
+    newer: flags.includes("n"),
     merge: merge ?? {},
   };
 }

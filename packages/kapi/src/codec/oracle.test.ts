@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { test } from "node:test";
 import { isObject } from "@kontinuum/std";
 import { decodeProtobuf, encodeProtobuf } from "./index.ts";
-import { parseJsonBytes } from "./json-text.ts";
+import { parseJson } from "../json/json.ts";
 import { encodeMessage } from "./encode.ts";
 import { message } from "./messages.ts";
 import { WireWriter } from "./wire.ts";
@@ -26,7 +26,7 @@ test("every published vector and every recorded kubectl body is there", () => {
 
 for (const { name, folder, json } of cases) {
   const bytes = readFileSync(new URL(name, folder));
-  const expected = parseJsonBytes(readFileSync(new URL(json, folder)));
+  const expected = parseJson(readFileSync(new URL(json, folder), "utf8"));
 
   test(`decode ${name}`, () => {
     assert.deepEqual(decodeProtobuf(bytes), expected);

@@ -5,10 +5,12 @@
  * Each knows how to read itself from the wire, write itself to it, and what its zero value is in JSON.
  */
 import { isObject } from "@kontinuum/std";
-import { jsonText, parseJsonBytes } from "./json-text.ts";
+import { parseJson, stringifyJson } from "../json/json.ts";
 import type { Message } from "./messages.ts";
 import { formatDuration, formatTime, parseDuration, parseTime } from "./time.ts";
 import type { WireReader, WireWriter } from "./wire.ts";
+
+const utf8 = new TextDecoder();
 
 /** How the recursive parts of a special message are read and written. */
 export interface Recursion {
@@ -110,12 +112,12 @@ const rawJson: SpecialMessage = {
     if (raw === undefined || raw.length === 0) return null;
     return raw[0] === 0x6b && raw[1] === 0x38 && raw[2] === 0x73 && raw[3] === 0
       ? recursion.decodeEnvelope(raw)
-      : parseJsonBytes(raw);
+      : parseJson(utf8.decode(raw));
   },
   encode(value, writer) {
     if (value === undefined || value === null) return;
     writer.byte(0x0a);
-    writer.string(jsonText(value));
+    writer.string(stringifyJson(value));
   },
 };
 

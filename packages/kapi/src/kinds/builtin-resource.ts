@@ -6,6 +6,7 @@
  */
 import { isObject, type JsonObject } from "@kontinuum/std";
 import { kindFacts, message, type KindFacts, type Message } from "../codec/messages.ts";
+import { equalJson } from "../json/json.ts";
 import { fillAbsent } from "../codec/zero.ts";
 import type {
   FieldError,
@@ -18,7 +19,7 @@ import type {
 } from "../resource.ts";
 import type { CatalogEntry } from "./catalog.ts";
 import { columnsOf } from "./columns.ts";
-import { sameJson } from "./json-equal.ts";
+
 import { rootTypeOf } from "./merge-type.ts";
 import { normalize } from "./normalize.ts";
 import { rulesOf } from "./rule-table.ts";
@@ -100,7 +101,15 @@ export class BuiltinResource implements ResourceDefinition {
   }
 
   openapi(): { readonly name: string; readonly schemas: Readonly<Record<string, JsonObject>> } {
-    return schemasOf(this.#message, { group: this.group, version: this.version, kind: this.kind });
+    const list = kindFacts(this.#apiVersion, this.listKind);
+    const subresources = this.subresources.flatMap(({ kind }) => {
+      const facts =
+        kind === undefined
+          ? undefined
+          : kindFacts(kind.group === "" ? kind.version : `${kind.group}/${kind.version}`, kind.kind);
+      return facts === undefined ? [] : [facts.message];
+    });
+    return schemasOf([this.#facts.message, ...(list === undefined ? [] : [list.message]), ...subresources]);
   }
 
   prune(object: JsonObject): readonly string[] {
@@ -151,7 +160,7 @@ export class BuiltinResource implements ResourceDefinition {
     }
     const before = typeof oldMetadata.generation === "number" ? oldMetadata.generation : 0;
     const hasSpec = Object.hasOwn(object, "spec");
-    const same = hasSpec ? sameJson(object.spec, old.spec) : sameJson(desired(object), desired(old));
+    const same = hasSpec ? equalJson(object.spec, old.spec) : equalJson(desired(object), desired(old));
     metadata.generation = same ? before : before + 1;
   }
 

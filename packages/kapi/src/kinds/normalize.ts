@@ -36,7 +36,7 @@ class Walk {
     for (const key of Object.keys(object)) {
       if (root && (key === "apiVersion" || key === "kind")) continue;
       const field = message.byJson.get(key);
-      if (field === undefined) {
+      if (field === undefined || field.newer) {
         this.#path.push(key);
         this.unknown.push(this.#pathText());
         this.#path.pop();

@@ -1,9 +1,8 @@
 /**
- * OpenAPI schemas of the published types, named as upstream names them (`io.k8s.api.apps.v1.Deployment`).
+ * The OpenAPI schemas of a built-in kind: its own, its list's, and every type they refer to.
  */
 import type { JsonObject } from "@kontinuum/std";
-import type { Message } from "../codec/messages.ts";
-import type { GroupVersionKind } from "../resource.ts";
+import { close } from "./definitions.ts";
 
 /** A kind's schema and every schema it refers to. */
 export interface SchemaSet {
@@ -11,8 +10,8 @@ export interface SchemaSet {
   readonly schemas: Readonly<Record<string, JsonObject>>;
 }
 
-/** The schemas of a kind. */
-export function schemasOf(message: Message, kind: GroupVersionKind): SchemaSet {
-  const name = `io.k8s.${message.name}`;
-  return { name, schemas: { [name]: { type: "object", "x-kubernetes-group-version-kind": [{ ...kind }] } } };
+/** The schemas of the messages (table names) of a kind: the first is the kind itself. */
+export function schemasOf(messages: readonly [string, ...string[]]): SchemaSet {
+  const names = messages.map((message) => `io.k8s.${message}`);
+  return { name: `io.k8s.${messages[0]}`, schemas: close({}, names) };
 }
