@@ -1,0 +1,21 @@
+/**
+ * A client for the commands that talk to a running server, with the operator's own credentials.
+ */
+import { Client, kubeconfigTransport } from "@kontinuum/controller";
+import { readOperatorKubeconfig, type KubeconfigChoice } from "./operator-kubeconfig.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** Runs `work` with a client and closes its connections afterwards. */
+export async function withClient<T>(
+  terminal: Terminal,
+  choice: KubeconfigChoice,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const kubeconfig = await readOperatorKubeconfig(choice, terminal.environment);
+  const transport = kubeconfigTransport(kubeconfig, { edges: terminal.edges });
+  try {
+    return await work(new Client(transport, { edges: terminal.edges, userAgent: "kontinuum-cli" }));
+  } finally {
+    await transport.close();
+  }
+}

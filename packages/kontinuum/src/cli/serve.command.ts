@@ -1,0 +1,39 @@
+/**
+ * `kontinuum serve`: the server, until it is told to stop.
+ */
+import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
+import { createLog } from "@kontinuum/std";
+import { parseConfig } from "../config/config.ts";
+import { readValues, variables, type Values } from "../config/variables.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** The command. */
+export function serveCommand(terminal: Terminal): CommandUnknownOpts {
+  const command = new Command("serve")
+    .description("Run the API server, the controllers and the console on one port.")
+    .option("--addr <host:port>", "listen address (default :8080; loopback only while access is anonymous)")
+    .option("--storage <address>", "storage connection string (default sqlite://kontinuum.db)")
+    .addHelpText(
+      "after",
+      `
+Flags win over the environment. Empty means default.
+
+Environment:
+${variables.map(({ name, default: fallback, about }) => `  ${name}${fallback === "" ? "" : ` (${fallback})`}\n      ${about}`).join("\n")}
+
+Examples:
+  KONTINUUM_INSECURE_ALLOW_ANONYMOUS=true kontinuum serve
+  kontinuum serve --addr 127.0.0.1:9000 --storage postgres://kontinuum@db/kontinuum`,
+    )
+    .action(async (options) => {
+      const flags: Partial<Values> = {
+        ...(options.addr === undefined ? {} : { KONTINUUM_SERVER_ADDR: options.addr }),
+        ...(options.storage === undefined ? {} : { KONTINUUM_SERVER_STORAGE: options.storage }),
+      };
+      const config = parseConfig(readValues(terminal.environment, flags));
+      const log = createLog({ ...config.log, destination: terminal.stdout });
+      const { serve } = await import("../serve/serve.ts");
+      await serve(config, { edges: { ...terminal.edges, log }, signal: terminal.signal });
+    });
+  return command;
+}
