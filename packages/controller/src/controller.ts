@@ -1,124 +1,19 @@
 /**
- * A controller: watches feed keys into a work queue, workers reconcile one key at a time.
- *
- * `reconcile` gets a key, not an event: it reads what is there now and moves it towards what is wanted.
- * It may be called at any time, any number of times, and the process may die between any two of its lines.
- * Errors are logged and retried with back-off, never fatal; a {@link TerminalError} is logged and waits
- * for the next change; a conflict means that somebody else was faster and is simply tried again.
+ * A controller at work: its queue, its workers, and what becomes of a result or a failure.
  */
 import { CodedError, isCoded, messageOf, type Edges, type Log } from "@kontinuum/std";
 import type { CachedClient } from "./cached-client.ts";
-import type { Controller } from "./contract.ts";
+import { TerminalError, type ControllerDefinition, type InformerSource } from "./controller-definition.ts";
 import type { AnyInformer } from "./informer.ts";
-import { Manager } from "./manager.ts";
-import type { KubeObject, Resource } from "./object.ts";
-import type { IndexFunction } from "./object-cache.ts";
-import { keyOf } from "./resource.ts";
-import { WorkQueue, type QueueStats, type WorkQueueOptions } from "./work-queue.ts";
+import { WorkQueue, type QueueStats } from "./work-queue.ts";
 
-/** What `reconcile` may use. */
-export interface ReconcileContext {
-  /** Reads from the informers, shows its own writes. */
+/** What a controller gets of its manager. */
+export interface ControllerHost extends InformerSource {
   readonly client: CachedClient;
   readonly edges: Edges;
-  /** A log that names the controller and the key. */
-  readonly log: Log;
-  /** Aborts when the controller must stop: long calls take it. */
-  readonly signal: AbortSignal;
-  /** Failures of this key in a row so far. */
-  readonly failures: number;
 }
 
-/** When to come back, if not only on a change. */
-export interface ReconcileResult {
-  readonly requeueAfterMs?: number | undefined;
-}
-
-/** What can be watched: a resource, and how its objects lead to keys. Made by {@link watchOf}. */
-export interface WatchSource {
-  readonly resource: Resource;
-  /** Starts feeding `add` with keys. Returns the informer, which the manager waits for. */
-  connect(manager: Manager, add: (key: string) => void): AnyInformer;
-}
-
-/** Definition of a controller. */
-export interface ControllerDefinition {
-  /** Kebab-case, unique in its manager. */
-  readonly name: string;
-  readonly watches: readonly WatchSource[];
-  /** Keys worked on at the same time. Default 1. */
-  readonly concurrency?: number;
-  readonly queue?: Omit<WorkQueueOptions, "clock">;
-  /** Keys to work on at start besides those of the watches (for periodic work that has no object). */
-  readonly initialKeys?: readonly string[];
-  /** Moves the thing behind `key` one step. */
-  readonly reconcile: (key: string, context: ReconcileContext) => Promise<ReconcileResult | void>;
-}
-
-/** A controller made of a definition; a {@link Manager} runs several with shared informers. */
-export interface DefinedController extends Controller {
-  readonly definition: ControllerDefinition;
-}
-
-/** A failure that trying again can't cure: the key rests until its object changes. */
-export class TerminalError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "TerminalError";
-  }
-}
-
-/** Options of {@link watchOf}. */
-export interface WatchOfOptions<T extends KubeObject> {
-  /** Keys to reconcile when this object changes (called with the states before and after). Default: its own key. */
-  readonly map?: (object: T) => readonly string[];
-  /** Ignore a change from `before` to `after`. Creation and removal are never ignored. */
-  readonly ignore?: (before: T, after: T) => boolean;
-  /** Indexes this controller reads with `client.byIndex`. */
-  readonly indexes?: Readonly<Record<string, IndexFunction<T>>>;
-}
-
-/** Watches a resource. */
-export function watchOf<T extends KubeObject>(
-  resource: Resource<T>,
-  options: WatchOfOptions<T> = {},
-): WatchSource {
-  const map = options.map ?? ((object: T) => [keyOf(object)]);
-  return {
-    resource,
-    connect(manager, add) {
-      const informer = manager.informer(resource);
-      for (const [name, of] of Object.entries(options.indexes ?? {})) informer.addIndex(name, of);
-      informer.onChange(({ before, after }) => {
-        if (before && after && options.ignore?.(before, after) === true) return;
-        // A change may move an object from one key to another: both need a look.
-        const keys = new Set([...(before ? map(before) : []), ...(after ? map(after) : [])]);
-        for (const key of keys) add(key);
-      });
-      return informer;
-    },
-  };
-}
-
-/** Keys of the controllers (`ownerReferences`) of a kind: the map for objects that a controller made. */
-export function ownerKeys(kind: string, apiGroup: string): (object: KubeObject) => string[] {
-  return ({ metadata }) =>
-    (metadata.ownerReferences ?? [])
-      .filter((owner) => owner.kind === kind && (owner.apiVersion.split("/").at(-2) ?? "") === apiGroup)
-      .map((owner) => (metadata.namespace ? `${metadata.namespace}/${owner.name}` : owner.name));
-}
-
-/** Defines a controller. Run alone it gets a manager of its own; see also `combineControllers`. */
-export function defineController(definition: ControllerDefinition): DefinedController {
-  return {
-    name: definition.name,
-    definition,
-    run: (context) =>
-      new Manager({ ...context, name: definition.name, controllers: [definition] }).run(context.signal),
-  };
-}
-
-/** A controller at work; made and owned by a {@link Manager}. */
+/** A controller at work; made and owned by a manager. */
 export class RunningController {
   readonly #definition: ControllerDefinition;
   readonly #client: CachedClient;
@@ -127,18 +22,18 @@ export class RunningController {
   readonly #queue: WorkQueue;
   readonly #informers: AnyInformer[];
 
-  constructor(definition: ControllerDefinition, manager: Manager) {
+  constructor(definition: ControllerDefinition, host: ControllerHost) {
     this.#definition = definition;
-    this.#client = manager.client;
-    this.#edges = manager.edges;
-    this.#log = manager.edges.log.with({ controller: definition.name });
-    this.#queue = new WorkQueue({ ...definition.queue, clock: manager.edges.clock });
+    this.#client = host.client;
+    this.#edges = host.edges;
+    this.#log = host.edges.log.with({ controller: definition.name });
+    this.#queue = new WorkQueue({ ...definition.queue, clock: host.edges.clock });
     const add = (key: string): void => {
       // The bound is far above what fits in memory as objects; should it be reached, say so and come back.
       if (this.#queue.add(key) || this.#queue.addAfter(key, 1000)) return;
       this.#log.error("the work queue is full: a change is dropped", { object: key });
     };
-    this.#informers = definition.watches.map((watch) => watch.connect(manager, add));
+    this.#informers = definition.watches.map((watch) => watch.connect(host, add));
     for (const key of definition.initialKeys ?? []) add(key);
   }
 

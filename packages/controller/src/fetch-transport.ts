@@ -137,15 +137,23 @@ function connector(base: URL, options: FetchTransportOptions): buildConnector.co
   const port = base.port === "" ? (base.protocol === "https:" ? 443 : 80) : Number(base.port);
   const timeoutMs = options.connectTimeoutMs ?? 10_000;
   return (_target, callback) => {
-    const open = async (): Promise<Duplex> => {
+    const open = async (): Promise<Socket> => {
       const socket = await options.edges.network.dial({ host, port, timeoutMs });
-      return base.protocol === "https:" ? secure(socket, host, options, timeoutMs) : socket;
+      return base.protocol === "https:" ? secure(socket, host, options, timeoutMs) : asSocket(socket);
     };
-    open().then(
-      (socket) => callback(null, asSocket(socket)),
-      (error: unknown) => callback(toCoded(error), null),
-    );
+    void settle(open(), callback);
   };
+}
+
+async function settle(opening: Promise<Socket>, callback: buildConnector.Callback): Promise<void> {
+  let socket: Socket;
+  try {
+    socket = await opening;
+  } catch (error) {
+    callback(toCoded(error), null);
+    return;
+  }
+  callback(null, socket);
 }
 
 function secure(

@@ -6,18 +6,7 @@ export { CachedClient, type Informers } from "./cached-client.ts";
 export * from "./client.ts";
 export * from "./condition.ts";
 export * from "./contract.ts";
-export {
-  defineController,
-  ownerKeys,
-  TerminalError,
-  watchOf,
-  type ControllerDefinition,
-  type DefinedController,
-  type ReconcileContext,
-  type ReconcileResult,
-  type WatchOfOptions,
-  type WatchSource,
-} from "./controller.ts";
+export * from "./controller-definition.ts";
 export * from "./core-resources.ts";
 export * from "./fetch-transport.ts";
 export {

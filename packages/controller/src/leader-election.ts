@@ -56,6 +56,8 @@ export class LeaderElection {
   readonly #renewDeadlineMs: number;
   readonly #retryMs: number;
   #observed: Observed = { resourceVersion: undefined, at: 0 };
+  /** The last read showed another holder. */
+  #isLost = false;
 
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
@@ -92,7 +94,7 @@ export class LeaderElection {
     const clock = this.#edges.clock;
     let renewedAt = acquiredAt;
     const isCertain = (): boolean =>
-      !end.signal.aborted && clock.monotonic() - renewedAt < this.#renewDeadlineMs;
+      !signal.aborted && !end.signal.aborted && clock.monotonic() - renewedAt < this.#renewDeadlineMs;
     const work = this.#work(lead, {
       signal: AbortSignal.any([signal, end.signal]),
       token: lease.spec?.leaseTransitions ?? 0,
@@ -105,7 +107,7 @@ export class LeaderElection {
       },
     }).finally(() => end.abort());
     this.#log.info("leading");
-    while (isCertain() && !signal.aborted) {
+    while (isCertain()) {
       // The fence must close on time even while a renewal hangs.
       const deadline = clock.timer(this.#renewDeadlineMs - (clock.monotonic() - renewedAt), () =>
         end.abort(),
@@ -132,8 +134,6 @@ export class LeaderElection {
         this.#log.error("the leader's work failed", { reason: messageOf(error) });
     }
   }
-
-  #isLost = false;
 
   /** One try to take or renew; the lease as held by this process, or `undefined`. */
   async #attempt(signal: AbortSignal): Promise<Lease | undefined> {

@@ -9,7 +9,8 @@ import { CodedError, type Edges } from "@kontinuum/std";
 import { CachedClient } from "./cached-client.ts";
 import { Client, type ClientOptions } from "./client.ts";
 import type { Controller, ControllerContext } from "./contract.ts";
-import { RunningController, type ControllerDefinition, type DefinedController } from "./controller.ts";
+import { RunningController, type ControllerHost } from "./controller.ts";
+import type { ControllerDefinition, DefinedController } from "./controller-definition.ts";
 import { Informer, type AnyInformer } from "./informer.ts";
 import type { KubeObject, Resource } from "./object.ts";
 import { collectionPath, resourceName } from "./resource.ts";
@@ -27,7 +28,7 @@ export interface ManagerOptions {
 }
 
 /** See the module's comment. */
-export class Manager {
+export class Manager implements ControllerHost {
   readonly name: string;
   readonly edges: Edges;
   /** Reads from this manager's informers. */
@@ -122,6 +123,18 @@ export class Manager {
 /** Informers are made for their resource, so the resource tells the type. */
 function isOf<T extends KubeObject>(informer: unknown, resource: Resource<T>): informer is Informer<T> {
   return informer instanceof Informer && Object.is(informer.resource, resource);
+}
+
+/** Defines a controller. Run alone it gets a manager of its own; see also {@link combineControllers}. */
+export function defineController(definition: ControllerDefinition): DefinedController {
+  return {
+    name: definition.name,
+    definition,
+    run(context) {
+      const manager = new Manager({ ...context, name: definition.name, controllers: [definition] });
+      return manager.run(context.signal);
+    },
+  };
 }
 
 /**
