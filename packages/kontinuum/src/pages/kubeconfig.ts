@@ -1,0 +1,65 @@
+/**
+ * The kubeconfig of this hub, as the console hands it out (contract: names, contexts, when verification is skipped).
+ */
+import { stringify } from "yaml";
+
+/** Where a request came in, by its own headers. */
+export interface Origin {
+  readonly scheme: "http" | "https";
+  /** Host with port. */
+  readonly host: string;
+}
+
+/** OpenID Connect settings that clients need. */
+export interface OidcClient {
+  readonly issuerUrl: string;
+  readonly clientId: string;
+}
+
+const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
+
+/** A kubeconfig for the server at `origin`. It holds no secret: with OIDC the client signs in by itself. */
+export function hubKubeconfig(origin: Origin, oidc: OidcClient | undefined): string {
+  const host = origin.host.replace(/:\d+$/, "");
+  const name = `kontinuum-${host}`;
+  const skip = origin.scheme === "https" && isLoopback(host);
+  const context = oidc ? `oidc@${name}` : name;
+  return stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [
+      {
+        name,
+        cluster: {
+          server: `${origin.scheme}://${origin.host}`,
+          ...(skip ? { "insecure-skip-tls-verify": true } : {}),
+        },
+      },
+    ],
+    contexts: [{ name: context, context: { cluster: name, user: oidc ? name : "" } }],
+    "current-context": context,
+    users: oidc
+      ? [
+          {
+            name,
+            user: {
+              exec: {
+                apiVersion: "client.authentication.k8s.io/v1beta1",
+                command: "kubectl",
+                args: [
+                  "oidc-login",
+                  "get-token",
+                  `--oidc-issuer-url=${oidc.issuerUrl}`,
+                  `--oidc-client-id=${oidc.clientId}`,
+                  "--oidc-extra-scope=email",
+                  "--oidc-extra-scope=groups",
+                ],
+                interactiveMode: "Never",
+              },
+            },
+          },
+        ]
+      : [],
+  });
+}

@@ -1,0 +1,334 @@
+/**
+ * The web pages of `kontinuum serve`: which address shows what, and how errors look.
+ *
+ * Pages read and write through the same API as every client, with the rights of whoever looks. What is not under
+ * `/`, `/app` or the assets falls through to the API.
+ */
+import { Client, namespaces, type Transport } from "@kontinuum/controller";
+import type { HttpRoute, UserInfo } from "@kontinuum/kapi";
+import { CodedError, isCoded, messageOf, toCoded, type Edges } from "@kontinuum/std";
+import { assetAt, assetPrefix, empty, html, page, pageHeaders, section } from "@kontinuum/web";
+import { Hono, type Context } from "hono";
+import type { IncomingMessage } from "node:http";
+import { systemNamespace, type Instance, type TalosCluster, type Zone, zoneKind } from "../kinds/index.ts";
+import { listHref, objectHref } from "./addresses.ts";
+import { clusterPage, clustersPage } from "./cluster.page.ts";
+import type { Visit } from "./frame.ts";
+import { instanceAddPage, instancePage, instancesPage } from "./instance.page.ts";
+import { hubKubeconfig, type OidcClient } from "./kubeconfig.ts";
+import { connectPage, registryPage } from "./registry.page.ts";
+import { isSameOrigin, originOf, sendWebResponse, toWebRequest } from "./route-adapter.ts";
+import { topologyPage, type ProviderView } from "./topology.page.ts";
+import { readWorld, type World } from "./world.ts";
+import { zoneAddPage, zonePage, zoneRemovePage, zonesPage } from "./zone.page.ts";
+
+/** What the pages are given. */
+export interface PageOptions {
+  readonly edges: Edges;
+  /** A connection to this server as the given user. */
+  transport(user: UserInfo): Transport;
+  /** Who makes a request, or `undefined` when they have to sign in. */
+  authenticate(request: IncomingMessage): Promise<UserInfo | undefined>;
+  readonly anonymous: boolean;
+  readonly oidc?: OidcClient;
+  readonly processName: string;
+  readonly version: string;
+  /** Lines about the store for the picture, e.g. `SQLite`, `revision 42`. */
+  store(): Promise<readonly string[]>;
+  /** The machine providers of this hub. */
+  providers(): Promise<readonly ProviderView[]>;
+  /** Address of the machine API, when this process serves it. */
+  readonly machineApi?: string;
+  /** Adds a zone; the same operation the command line uses. */
+  addZone(client: Client, input: AddZoneInput): Promise<Zone>;
+  /** Registers a machine. */
+  addInstance(
+    client: Client,
+    input: { readonly namespace: string; readonly address: string },
+  ): Promise<Instance>;
+  /** The stored kubeconfig of a cluster, or `undefined` while there is none. */
+  clusterKubeconfig(client: Client, cluster: TalosCluster): Promise<string | undefined>;
+}
+
+/** What the form that adds a zone asks for. */
+export interface AddZoneInput {
+  readonly region: string;
+  readonly zone: string;
+  readonly talosAddress: string;
+  readonly domain?: string;
+  readonly talosVersion?: string;
+  readonly kubernetesVersion?: string;
+}
+
+interface PageEnv {
+  readonly client: Client;
+  readonly visit: Visit;
+  readonly request: IncomingMessage;
+}
+
+type PageContext = Context<{ Bindings: PageEnv }>;
+
+const base = "/app/kontinuum.sh/namespaces/:ns";
+
+/** The route to give to the API server. */
+export function createPages(options: PageOptions): HttpRoute {
+  const app = buildApp(options);
+  return async (request, response) => {
+    const path = (request.url ?? "/").split("?")[0] ?? "/";
+    if (path.startsWith(assetPrefix)) {
+      const asset = assetAt(path);
+      response.writeHead(asset ? 200 : 404, {
+        "content-type": asset?.contentType ?? "text/plain; charset=utf-8",
+        "cache-control": asset ? "public, max-age=31536000, immutable" : "no-store",
+        "x-content-type-options": "nosniff",
+      });
+      response.end(asset?.body ?? "no such asset\n");
+      return true;
+    }
+    if (path === "/" && (request.headers.accept ?? "").includes("text/html")) {
+      response.writeHead(302, { location: "/app" });
+      response.end();
+      return true;
+    }
+    if (path !== "/app" && !path.startsWith("/app/")) return false;
+    const answer = await answerPage(app, request, options);
+    await sendWebResponse(answer, response);
+    return true;
+  };
+}
+
+/** Runs a request through the pages; a failure becomes a page, never a stack trace. */
+async function answerPage(app: PageApp, request: IncomingMessage, options: PageOptions): Promise<Response> {
+  try {
+    const unsafe = request.method !== "GET" && request.method !== "HEAD";
+    if (unsafe && !isSameOrigin(request)) {
+      throw new CodedError("permission_denied", "this form was sent by a page of another site");
+    }
+    return await app.run(await toWebRequest(request), request);
+  } catch (error) {
+    const coded = toCoded(error);
+    if (coded.code === "internal")
+      options.edges.log.error("page failed", { path: request.url, error: messageOf(coded.cause ?? coded) });
+    return failed(coded);
+  }
+}
+
+const respond = (body: string, status = 200): Response =>
+  new Response(body, { status, headers: pageHeaders });
+
+function failed(error: CodedError): Response {
+  const denied = error.code === "permission_denied" || error.code === "unauthenticated";
+  const title = denied ? "You can't see this page" : "This page could not be shown";
+  return respond(
+    page({
+      title: `${title} - Kontinuum`,
+      body: html`<main class="content">
+        ${section({
+          title,
+          body: empty({
+            title: `${error.message}.`,
+            text: error.meaning.user,
+            action: html`<p>
+              <a class="button plain" href="/app">Go to the start</a> <code>${error.code.toUpperCase()}</code>
+            </p>`,
+          }),
+        })}
+      </main>`,
+    }),
+    error.code === "internal" ? 500 : error.code === "unavailable" ? 502 : error.meaning.http,
+  );
+}
+
+interface PageApp {
+  run(request: Request, raw: IncomingMessage): Promise<Response>;
+}
+
+async function visitOf(
+  options: PageOptions,
+  client: Client,
+  user: UserInfo,
+  request: IncomingMessage,
+): Promise<Visit> {
+  const path = request.url ?? "/app";
+  const namespace = /^\/app\/kontinuum\.sh\/namespaces\/([^/?]+)/.exec(path)?.[1];
+  const tenants = await client
+    .list(namespaces)
+    .then((list) => list.items.map((item) => item.metadata.name).sort())
+    .catch(() => []);
+  return {
+    namespace: namespace === undefined ? systemNamespace : decodeURIComponent(namespace),
+    namespaces: tenants,
+    user: options.anonymous ? "" : user.name,
+    anonymous: options.anonymous,
+    nowMs: options.edges.clock.now(),
+    foot: `${options.processName} · ${options.version}`,
+    path,
+  };
+}
+
+function find<T extends { metadata: { name: string } }>(
+  list: readonly T[],
+  name: string | undefined,
+): T | undefined {
+  return list.find((item) => item.metadata.name === name);
+}
+
+function buildApp(options: PageOptions): PageApp {
+  const app = new Hono<{ Bindings: PageEnv }>();
+  const world = (c: PageContext): Promise<World> => readWorld(c.env.client, c.env.visit.namespace);
+
+  app.get("/app", (c) => c.redirect("/app/home"));
+  app.get("/app/home", (c) => c.redirect(listHref(systemNamespace, "instances")));
+  app.get("/app/topology", async (c) =>
+    respond(topologyPage(c.env.visit, await world(c), await options.store(), await options.providers())),
+  );
+  app.get("/app/connect", (c) =>
+    respond(
+      connectPage(c.env.visit, hubKubeconfig(originOf(c.env.request), options.oidc), options.machineApi),
+    ),
+  );
+  app.get("/app/registry/kubeconfig", (c) =>
+    download("kontinuum-kubeconfig.yaml", hubKubeconfig(originOf(c.env.request), options.oidc)),
+  );
+
+  app.get(`${base}/kontinuums`, async (c) => respond(registryPage(c.env.visit, await world(c))));
+  app.get(`${base}/zones`, async (c) => respond(zonesPage(c.env.visit, await world(c))));
+  app.get(`${base}/talosclusters`, async (c) => respond(clustersPage(c.env.visit, await world(c))));
+  app.get(`${base}/instances`, async (c) => respond(instancesPage(c.env.visit, await world(c))));
+
+  zoneRoutes(app, options, world);
+  instanceRoutes(app, options, world);
+  clusterRoutes(app, options, world);
+
+  // A page that does not exist climbs to its parent, and the parent of all is the start.
+  app.notFound((c) => {
+    const parent = new URL(c.req.url).pathname.replace(/\/[^/]*$/, "");
+    const climbs = parent.startsWith("/app/") || parent === "/app";
+    return climbs ? c.redirect(parent) : failed(new CodedError("not_found", "there is no such page"));
+  });
+  app.onError((error) => {
+    throw error;
+  });
+
+  return {
+    async run(request, raw) {
+      const user = await options.authenticate(raw);
+      if (!user) throw new CodedError("unauthenticated", "you are not signed in");
+      const client = new Client(options.transport(user), {
+        edges: options.edges,
+        userAgent: "kontinuum-console",
+      });
+      const visit = await visitOf(options, client, user, raw);
+      return app.fetch(request, { client, visit, request: raw });
+    },
+  };
+}
+
+type Routes = Hono<{ Bindings: PageEnv }>;
+type ReadWorld = (c: PageContext) => Promise<World>;
+
+function zoneRoutes(app: Routes, options: PageOptions, world: ReadWorld): void {
+  app.get("/app/zones/add", async (c) => respond(zoneAddPage(c.env.visit, await world(c), { values: {} })));
+  app.post("/app/zones/add", async (c) => {
+    const values = await formOf(c);
+    try {
+      const zone = await options.addZone(c.env.client, {
+        region: values["region"] ?? "",
+        zone: values["zone"] ?? "",
+        talosAddress: values["talos-address"] ?? "",
+        ...(values["domain"] ? { domain: values["domain"] } : {}),
+        ...(values["talos-version"] ? { talosVersion: values["talos-version"] } : {}),
+        ...(values["kubernetes-version"] ? { kubernetesVersion: values["kubernetes-version"] } : {}),
+      });
+      return c.redirect(objectHref(systemNamespace, "zones", zone.metadata.name), 303);
+    } catch (error) {
+      if (!isCoded(error)) throw error;
+      return respond(zoneAddPage(c.env.visit, await world(c), { values, error: `${error.message}.` }), 422);
+    }
+  });
+  app.get(`${base}/zones/:name`, async (c) => {
+    const all = await world(c);
+    const zone = find(all.zones, c.req.param("name"));
+    return zone ? respond(zonePage(c.env.visit, all, zone)) : c.notFound();
+  });
+  app.get(`${base}/zones/:name/remove`, async (c) => {
+    const all = await world(c);
+    const zone = find(all.zones, c.req.param("name"));
+    return zone ? respond(zoneRemovePage(c.env.visit, all, zone, { values: {} })) : c.notFound();
+  });
+  app.post(`${base}/zones/:name/remove`, async (c) => {
+    const all = await world(c);
+    const zone = find(all.zones, c.req.param("name"));
+    if (!zone) return c.notFound();
+    const values = await formOf(c);
+    const { name, namespace, uid } = zone.metadata;
+    if (values["confirm"] !== name) {
+      const form = { values, error: `The name typed is not ${name}.` };
+      return respond(zoneRemovePage(c.env.visit, all, zone, form), 422);
+    }
+    await c
+      .get("client")
+      .delete(
+        zoneKind.resource,
+        { name, ...(namespace === undefined ? {} : { namespace }) },
+        uid === undefined ? {} : { preconditions: { uid } },
+      );
+    return c.redirect(listHref(systemNamespace, "zones"), 303);
+  });
+}
+
+function instanceRoutes(app: Routes, options: PageOptions, world: ReadWorld): void {
+  app.get(`${base}/instances/add`, (c) => respond(instanceAddPage(c.env.visit, "")));
+  app.post(`${base}/instances/add`, async (c) => {
+    const { address = "" } = await formOf(c);
+    const { namespace } = c.env.visit;
+    try {
+      const instance = await options.addInstance(c.env.client, { namespace, address });
+      return c.redirect(objectHref(namespace, "instances", instance.metadata.name), 303);
+    } catch (error) {
+      if (!isCoded(error)) throw error;
+      return respond(instanceAddPage(c.env.visit, address, `${error.message}.`), 422);
+    }
+  });
+  app.get(`${base}/instances/:name`, async (c) => {
+    const all = await world(c);
+    const instance = find(all.instances, c.req.param("name"));
+    return instance ? respond(instancePage(c.env.visit, all, instance)) : c.notFound();
+  });
+}
+
+function clusterRoutes(app: Routes, options: PageOptions, world: ReadWorld): void {
+  app.get(`${base}/talosclusters/:name`, async (c) => {
+    const all = await world(c);
+    const cluster = find(all.clusters, c.req.param("name"));
+    if (!cluster) return c.notFound();
+    const kubeconfig = await options.clusterKubeconfig(c.env.client, cluster);
+    return respond(clusterPage(c.env.visit, all, cluster, kubeconfig !== undefined));
+  });
+  app.get(`${base}/talosclusters/:name/kubeconfig`, async (c) => {
+    const all = await world(c);
+    const cluster = find(all.clusters, c.req.param("name"));
+    const kubeconfig = cluster && (await options.clusterKubeconfig(c.env.client, cluster));
+    if (!cluster || kubeconfig === undefined) return c.notFound();
+    return download(`${cluster.metadata.name}-kubeconfig.yaml`, kubeconfig);
+  });
+}
+
+function download(name: string, text: string): Response {
+  return new Response(text, {
+    headers: {
+      "content-type": "application/yaml",
+      "content-disposition": `attachment; filename="${name.replace(/[^A-Za-z0-9.-]/g, "_")}"`,
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+    },
+  });
+}
+
+/** The fields of a form, each at most once, as trimmed text. */
+async function formOf(c: PageContext): Promise<Record<string, string>> {
+  const form = await c.req.raw.formData();
+  const fields: Record<string, string> = {};
+  for (const [name, value] of form) if (typeof value === "string") fields[name] = value.trim();
+  return fields;
+}
