@@ -325,10 +325,8 @@ function download(name: string, text: string): Response {
   });
 }
 
-/** The fields of a form, each at most once, as trimmed text. */
+/** The fields of an url-encoded form as trimmed text; of a repeated field the last counts. */
 async function formOf(c: PageContext): Promise<Record<string, string>> {
-  const form = await c.req.raw.formData();
-  const fields: Record<string, string> = {};
-  for (const [name, value] of form) if (typeof value === "string") fields[name] = value.trim();
-  return fields;
+  const form = new URLSearchParams(await c.req.text());
+  return Object.fromEntries([...form].map(([name, value]) => [name, value.trim()]));
 }
