@@ -266,13 +266,11 @@ function zoneRoutes(app: Routes, options: PageOptions, world: ReadWorld): void {
       const form = { values, error: `The name typed is not ${name}.` };
       return respond(zoneRemovePage(c.env.visit, all, zone, form), 422);
     }
-    await c
-      .get("client")
-      .delete(
-        zoneKind.resource,
-        { name, ...(namespace === undefined ? {} : { namespace }) },
-        uid === undefined ? {} : { preconditions: { uid } },
-      );
+    await c.env.client.delete(
+      zoneKind.resource,
+      { name, ...(namespace === undefined ? {} : { namespace }) },
+      uid === undefined ? {} : { preconditions: { uid } },
+    );
     return c.redirect(listHref(systemNamespace, "zones"), 303);
   });
 }
