@@ -29,3 +29,13 @@ export {
 } from "./pki/certificates.ts";
 export * from "./pki/secrets-bundle.ts";
 export * from "./config/version-contract.ts";
+export * from "./config/machine-config-options.ts";
+export {
+  parseConfigDocuments,
+  serializeConfigDocuments,
+  type ConfigDocument,
+} from "./config/config-document.ts";
+export { generateConfigDocuments, generateMachineConfig } from "./config/generate-machine-config.ts";
+export { patchMachineConfig } from "./config/patch.ts";
+export * from "./config/kubeconfig.ts";
+export * from "./config/talosconfig.ts";
