@@ -54,6 +54,11 @@ export type TypeNode =
       readonly atomic: boolean;
       /** The known field's node, else the node of additional properties, else `undefined` (unknown field). */
       field(name: string): TypeNode | undefined;
+      /**
+       * True when `name` is a declared field, false when it is a key of an open map (which server-side apply owns
+       * by itself). Absent: every known name is declared, unless the type knows any name at all.
+       */
+      declares?(name: string): boolean;
       /** Strategic merge: keys kept with `retainKeys`. */
       readonly retainKeys?: boolean;
       /** Strategic merge: the whole map is replaced (`x-kubernetes-patch-strategy: replace`). */
