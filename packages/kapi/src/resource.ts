@@ -127,6 +127,8 @@ export interface ResourceDefinition extends GroupVersionKind {
   /** The version objects are stored in; equal to `version` for single-version kinds. */
   readonly storageVersion: string;
   readonly columns: readonly TableColumn[];
+  /** Conditions of an object's table row (`Completed` of finished pods); none when absent. */
+  rowConditions?(object: JsonObject): readonly JsonObject[];
   /** Root of the merge structure. */
   readonly type: TypeNode;
   /** Field selectors beyond `metadata.name` and `metadata.namespace`: dotted path without leading dot. */
