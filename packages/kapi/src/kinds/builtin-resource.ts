@@ -18,7 +18,8 @@ import type {
   Verb,
 } from "../resource.ts";
 import type { CatalogEntry } from "./catalog.ts";
-import { columnsOf } from "./columns.ts";
+import { columnsOf } from "./columns/index.ts";
+import { podRowConditions } from "./columns/pod.ts";
 
 import { rootTypeOf } from "./merge-type.ts";
 import { normalize } from "./normalize.ts";
@@ -54,6 +55,11 @@ export class BuiltinResource implements ResourceDefinition {
   readonly storageVersion: string;
   readonly selectableFields: readonly string[];
   readonly resetFields: Readonly<Record<string, readonly string[]>>;
+  readonly createOnUpdate: boolean;
+  readonly unconditionalUpdate: boolean;
+  readonly nameRule: NonNullable<ResourceDefinition["nameRule"]>;
+  readonly defaultPropagation: NonNullable<ResourceDefinition["defaultPropagation"]>;
+  declare readonly stored?: NonNullable<ResourceDefinition["stored"]>;
   readonly #apiVersion: string;
   readonly #facts: KindFacts;
   readonly #rules: KindRules;
@@ -83,6 +89,11 @@ export class BuiltinResource implements ResourceDefinition {
       standardVerbs.filter((verb) => entry.without?.includes(verb) !== true);
     this.subresources = entry.subresources ?? [];
     this.storageVersion = this.version;
+    this.createOnUpdate = entry.createOnUpdate === true;
+    this.unconditionalUpdate = entry.unconditionalUpdate !== false;
+    this.nameRule = entry.nameRule ?? "subdomain";
+    this.defaultPropagation = entry.defaultPropagation ?? "Background";
+    if (entry.stored !== undefined) this.stored = entry.stored;
     this.selectableFields = entry.selectable ?? [];
     this.#hasStatus = this.subresources.some(({ name }) => name === "status");
     this.resetFields = this.#hasStatus ? { status: ["status"] } : {};
@@ -94,6 +105,10 @@ export class BuiltinResource implements ResourceDefinition {
 
   get columns(): readonly TableColumn[] {
     return (this.#columns ??= columnsOf(this.#apiVersion, this.kind));
+  }
+
+  rowConditions(object: JsonObject): readonly JsonObject[] {
+    return this.#apiVersion === "v1" && this.kind === "Pod" ? podRowConditions(object) : [];
   }
 
   get type(): TypeNode {

@@ -3,7 +3,9 @@
  *
  * Order within a group is the order of discovery. A kind that is not in this list is not served.
  */
-import type { GroupVersionKind, SubresourceDefinition, Verb } from "../resource.ts";
+import type { GroupVersionKind, ResourceDefinition, SubresourceDefinition, Verb } from "../resource.ts";
+import { toAutoscalerV1, toAutoscalerV2 } from "./autoscaler-versions.ts";
+import { toCoreEvent, toEventsEvent } from "./event-versions.ts";
 
 /** What the catalog says of a kind. */
 export interface CatalogEntry {
@@ -16,6 +18,11 @@ export interface CatalogEntry {
   readonly selectable?: readonly string[];
   /** Standard verbs that the kind lacks. */
   readonly without?: readonly Verb[];
+  readonly nameRule?: ResourceDefinition["nameRule"];
+  readonly createOnUpdate?: boolean;
+  readonly unconditionalUpdate?: boolean;
+  readonly defaultPropagation?: ResourceDefinition["defaultPropagation"];
+  readonly stored?: NonNullable<ResourceDefinition["stored"]>;
 }
 
 const read: readonly Verb[] = ["get", "patch", "update"];
@@ -48,15 +55,17 @@ const objectFields = (prefix: string): string[] =>
 
 const core: readonly Omit<CatalogEntry, "apiVersion">[] = [
   { kind: "ConfigMap", shortNames: ["cm"] },
-  { kind: "Endpoints", shortNames: ["ep"] },
+  { kind: "Endpoints", createOnUpdate: true, shortNames: ["ep"] },
   {
     kind: "Event",
     shortNames: ["ev"],
+    createOnUpdate: true,
     selectable: [...objectFields("involvedObject"), "reason", "reportingComponent", "source", "type"],
   },
-  { kind: "LimitRange", shortNames: ["limits"] },
+  { kind: "LimitRange", createOnUpdate: true, shortNames: ["limits"] },
   {
     kind: "Namespace",
+    nameRule: "label",
     shortNames: ["ns"],
     subresources: [{ name: "finalize", verbs: ["update"] }, status],
     selectable: ["status.phase"],
@@ -81,6 +90,7 @@ const core: readonly Omit<CatalogEntry, "apiVersion">[] = [
   { kind: "PodTemplate" },
   {
     kind: "ReplicationController",
+    defaultPropagation: "Orphan",
     shortNames: ["rc"],
     categories: all,
     subresources: [scale, status],
@@ -101,6 +111,8 @@ const core: readonly Omit<CatalogEntry, "apiVersion">[] = [
   },
   {
     kind: "Service",
+    nameRule: "dns1035",
+    createOnUpdate: true,
     shortNames: ["svc"],
     categories: all,
     subresources: [status],
@@ -110,7 +122,9 @@ const core: readonly Omit<CatalogEntry, "apiVersion">[] = [
 
 const groups: Readonly<Record<string, readonly Omit<CatalogEntry, "apiVersion">[]>> = {
   v1: core,
-  "apiregistration.k8s.io/v1": [{ kind: "APIService", categories: extensions, subresources: [status] }],
+  "apiregistration.k8s.io/v1": [
+    { kind: "APIService", unconditionalUpdate: false, categories: extensions, subresources: [status] },
+  ],
   "apps/v1": [
     { kind: "ControllerRevision" },
     { kind: "DaemonSet", shortNames: ["ds"], categories: all, subresources: [status] },
@@ -128,6 +142,8 @@ const groups: Readonly<Record<string, readonly Omit<CatalogEntry, "apiVersion">[
     {
       kind: "Event",
       shortNames: ["ev"],
+      createOnUpdate: true,
+      stored: { group: "", version: "v1", toStored: toCoreEvent, fromStored: toEventsEvent },
       selectable: [...objectFields("regarding"), "reason", "reportingController", "type"],
     },
   ],
@@ -142,11 +158,23 @@ const groups: Readonly<Record<string, readonly Omit<CatalogEntry, "apiVersion">[
     { kind: "HorizontalPodAutoscaler", shortNames: ["hpa"], categories: all, subresources: [status] },
   ],
   "autoscaling/v1": [
-    { kind: "HorizontalPodAutoscaler", shortNames: ["hpa"], categories: all, subresources: [status] },
+    {
+      kind: "HorizontalPodAutoscaler",
+      shortNames: ["hpa"],
+      categories: all,
+      subresources: [status],
+      stored: { group: "autoscaling", version: "v2", toStored: toAutoscalerV2, fromStored: toAutoscalerV1 },
+    },
   ],
   "batch/v1": [
     { kind: "CronJob", shortNames: ["cj"], categories: all, subresources: [status] },
-    { kind: "Job", categories: all, subresources: [status], selectable: ["status.successful"] },
+    {
+      kind: "Job",
+      defaultPropagation: "Orphan",
+      categories: all,
+      subresources: [status],
+      selectable: ["status.successful"],
+    },
   ],
   "certificates.k8s.io/v1": [
     {
@@ -159,16 +187,16 @@ const groups: Readonly<Record<string, readonly Omit<CatalogEntry, "apiVersion">[
   "networking.k8s.io/v1": [
     { kind: "IngressClass" },
     { kind: "Ingress", shortNames: ["ing"], subresources: [status] },
-    { kind: "IPAddress", shortNames: ["ip"] },
+    { kind: "IPAddress", nameRule: "path", shortNames: ["ip"] },
     { kind: "NetworkPolicy", shortNames: ["netpol"] },
     { kind: "ServiceCIDR", subresources: [status] },
   ],
   "policy/v1": [{ kind: "PodDisruptionBudget", shortNames: ["pdb"], subresources: [status] }],
   "rbac.authorization.k8s.io/v1": [
-    { kind: "ClusterRoleBinding" },
-    { kind: "ClusterRole" },
-    { kind: "RoleBinding" },
-    { kind: "Role" },
+    { kind: "ClusterRoleBinding", nameRule: "path", createOnUpdate: true },
+    { kind: "ClusterRole", nameRule: "path", createOnUpdate: true },
+    { kind: "RoleBinding", nameRule: "path", createOnUpdate: true },
+    { kind: "Role", nameRule: "path", createOnUpdate: true },
   ],
   "storage.k8s.io/v1": [
     { kind: "CSIDriver" },
@@ -187,13 +215,14 @@ const groups: Readonly<Record<string, readonly Omit<CatalogEntry, "apiVersion">[
   "apiextensions.k8s.io/v1": [
     {
       kind: "CustomResourceDefinition",
+      unconditionalUpdate: false,
       shortNames: ["crd", "crds"],
       categories: extensions,
       subresources: [status],
     },
   ],
   "scheduling.k8s.io/v1": [{ kind: "PriorityClass", shortNames: ["pc"] }],
-  "coordination.k8s.io/v1": [{ kind: "Lease" }],
+  "coordination.k8s.io/v1": [{ kind: "Lease", createOnUpdate: true, unconditionalUpdate: false }],
   "node.k8s.io/v1": [{ kind: "RuntimeClass" }],
   "discovery.k8s.io/v1": [{ kind: "EndpointSlice" }],
   "flowcontrol.apiserver.k8s.io/v1": [

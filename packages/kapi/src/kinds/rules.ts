@@ -9,8 +9,6 @@ import type { FieldError, StrategyContext } from "../resource.ts";
 
 /** Rules of one kind; everything is optional. */
 export interface KindRules {
-  /** How names are checked; default: DNS-1123 subdomain. */
-  readonly name?: "label" | "dns1035" | "pathSegment" | "subdomain";
   /** The server counts changes of the desired state in `metadata.generation`. */
   readonly generation?: boolean;
   /** Writers of the status may change labels and annotations. */
