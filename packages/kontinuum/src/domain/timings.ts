@@ -32,8 +32,6 @@ export interface Timings {
   readonly teardownMs: number;
   /** One installation of a chart. */
   readonly installMs: number;
-  /** Listing the pods of a chart. */
-  readonly podProbeMs: number;
   /** Between two checks of an installed chart. */
   readonly addonResyncMs: number;
   /** Between two looks at a zone's identity. */
@@ -64,7 +62,6 @@ export const defaultTimings: Timings = {
   healthRecheckMs: 5 * minute,
   teardownMs: 15 * minute,
   installMs: 90 * second,
-  podProbeMs: 15 * second,
   addonResyncMs: 5 * minute,
   identityCheckMs: 30 * minute,
   identityRotationMs: 6 * 60 * minute,

@@ -45,9 +45,7 @@ const statusSchema = object("What was seen of the machine.", {
     object("What identifies the machine: it must be the same when a configuration is sent to it.", {
       address: optional(string("The candidate address that answered.")),
       uuid: optional(string("SMBIOS system UUID.")),
-      certificateKey: optional(
-        string("SHA-256 of the public key of the certificate it presented, hexadecimal."),
-      ),
+      certificateKey: optional(string("SHA-256 of the public key of the certificate it presented, base64.")),
     }),
   ),
   conditions: optional(conditionsSchema(instanceConditions)),

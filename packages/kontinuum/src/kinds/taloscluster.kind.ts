@@ -69,6 +69,11 @@ const statusSchema = object("How far the cluster is.", {
       "Host or address of the Kubernetes API, chosen once and kept: every machine's configuration names it.",
     ),
   ),
+  bootstrapInstance: optional(
+    string(
+      "Name of the Instance whose etcd was started first: written before it is, so that no second one ever is.",
+    ),
+  ),
   conditions: optional(conditionsSchema(talosClusterConditions)),
 });
 

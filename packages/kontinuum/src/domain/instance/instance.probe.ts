@@ -5,7 +5,8 @@
  * What failed is told in words that stay the same from try to try, because a message that changes on every
  * attempt would write the object, and so wake its own controller, for ever.
  */
-import { isCoded } from "@kontinuum/std";
+import { isCoded, type Edges } from "@kontinuum/std";
+import { probe as probeTalos } from "@kontinuum/talos";
 import type { Cidr } from "../../config/cidr.ts";
 import type { InstanceSpec, InstanceStatus } from "../../kinds/index.ts";
 import { mayDial } from "./dial-policy.ts";
@@ -15,7 +16,7 @@ export interface ProbeAnswer {
   /** Talos version tag; empty when the machine does not tell. */
   readonly talosVersion: string;
   readonly interfaces: NonNullable<InstanceStatus["interfaces"]>;
-  /** SHA-256 of the public key of its certificate, hexadecimal. */
+  /** SHA-256 of the public key of its certificate, base64. */
   readonly certificateKey: string;
   /** SMBIOS system UUID; empty when the machine has none. */
   readonly uuid: string;
@@ -26,6 +27,23 @@ export type Probe = (
   address: string,
   options: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ) => Promise<ProbeAnswer>;
+
+/** The real probe, over the Talos API. */
+export function talosProbe(edges: Edges): Probe {
+  return async (address, options) => {
+    const seen = await probeTalos(address, { edges, ...options });
+    return {
+      talosVersion: seen.version,
+      interfaces: seen.interfaces.map(({ name, mac, addresses }) => ({
+        name,
+        macAddress: mac,
+        addresses: [...addresses],
+      })),
+      certificateKey: seen.fingerprint,
+      uuid: seen.uuid ?? "",
+    };
+  };
+}
 
 /** How a round of probing ended. */
 export type ProbeOutcome =

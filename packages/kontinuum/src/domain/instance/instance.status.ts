@@ -38,6 +38,15 @@ export function discoveredStatus(
       break;
     case "found": {
       const { address, answer } = outcome;
+      const known = before.identity?.uuid;
+      if (known && answer.uuid && known !== answer.uuid) {
+        report(
+          false,
+          "IdentityChanged",
+          `another machine answers at ${address} (${answer.uuid}, was ${known}): delete this Instance and add it again to accept it`,
+        );
+        break;
+      }
       status.talos = { version: answer.talosVersion };
       status.interfaces = answer.interfaces;
       status.identity = { address, uuid: answer.uuid, certificateKey: answer.certificateKey };

@@ -16,7 +16,10 @@ export async function claim(client: CachedClient, candidate: Instance, pool: str
   );
 }
 
-/** Whether a cluster's configuration was sent to the machine, or may have been: only a reset frees it. */
+/**
+ * Whether a cluster's configuration was sent to the machine, or may have been: only a reset frees it. The
+ * condition is written, as False, before the configuration is sent.
+ */
 export function needsReset(instance: Instance): boolean {
   return findCondition(instance.status?.conditions, "Configured") !== undefined;
 }

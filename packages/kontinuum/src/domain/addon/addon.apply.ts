@@ -1,0 +1,28 @@
+/**
+ * The installing step without a release: every object of the chart is applied server-side.
+ *
+ * Definitions go first and the rest follows in rendered order, because what uses a definition may stand
+ * before it in a chart.
+ */
+import { type JsonObject } from "@kontinuum/std";
+import type { Downstream } from "../downstream/downstream.ts";
+import { RestPaths } from "../downstream/rest-paths.ts";
+import { ensureNamespace } from "../ensure.ts";
+import { isDefinition } from "./chart-documents.ts";
+
+/** Applies `documents`; objects without namespace go to `namespace`, which is created when missing. */
+export async function applyDocuments(
+  { client }: Downstream,
+  documents: readonly JsonObject[],
+  namespace: string,
+  signal: AbortSignal,
+): Promise<void> {
+  await ensureNamespace(client, namespace);
+  const ordered = [...documents.filter(isDefinition), ...documents.filter((object) => !isDefinition(object))];
+  const paths = new RestPaths(client);
+  for (const object of ordered) {
+    const path = await paths.pathOf(object, namespace, signal);
+    const query = "fieldManager=kontinuum&force=true";
+    await client.request("PATCH", `${path}?${query}`, { signal }, object, "application/apply-patch+yaml");
+  }
+}
