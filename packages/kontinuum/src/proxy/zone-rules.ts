@@ -182,7 +182,7 @@ function ruleOf(key: string): { rule: Rule; place: Place } | undefined {
   const parts = key.slice(root.length).split("/");
   if (parts.some((part) => part === "" || part === "." || part === "..")) return undefined;
   const [first = "", second = ""] = parts;
-  // A group always has a dot and a core plural never has.
+  // Every group of the table has a dot and no core plural has one; other groups are nobody's business of a zone.
   const [resource, rest] = first.includes(".")
     ? [`${second}.${first}`, parts.slice(2)]
     : [first, parts.slice(1)];
