@@ -18,6 +18,8 @@ const permitted = new Set([
   "MPL-2.0",
   "CC0-1.0",
   "CC-BY-4.0",
+  "PSF-2.0",
+  "BSD-0-Clause",
   "CC-BY-3.0",
   "Unlicense",
   "Python-2.0",
