@@ -24,9 +24,10 @@ export function compileDefaults(schema: SchemaNode): Defaulter {
     if (property.default !== undefined) defaults.push([name, property.default]);
     children.set(name, { schema: property, apply: compileDefaults(property) });
   }
-  const additional = isObject(schema.additionalProperties)
-    ? { schema: schema.additionalProperties, apply: compileDefaults(schema.additionalProperties) }
-    : undefined;
+  const additional = schema.additional && {
+    schema: schema.additional,
+    apply: compileDefaults(schema.additional),
+  };
   const items = schema.items ? { schema: schema.items, apply: compileDefaults(schema.items) } : undefined;
   if (children.size === 0 && !additional && !items) return () => undefined;
 

@@ -56,9 +56,7 @@ export function compileEmbeddedCheck(schema: SchemaNode): UniquenessCheck | unde
     const check = compileEmbeddedCheck(node);
     if (check) properties.set(name, check);
   }
-  const additional = isObject(schema.additionalProperties)
-    ? compileEmbeddedCheck(schema.additionalProperties)
-    : undefined;
+  const additional = schema.additional && compileEmbeddedCheck(schema.additional);
   const items = schema.items ? compileEmbeddedCheck(schema.items) : undefined;
   if (!schema.embedded && properties.size === 0 && !additional && !items) return undefined;
   return (value, path, errors) => {

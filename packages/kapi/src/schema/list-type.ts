@@ -45,9 +45,7 @@ export function compileUniqueness(schema: SchemaNode): UniquenessCheck | undefin
     const check = compileUniqueness(node);
     if (check) properties.set(name, check);
   }
-  const additional = isObject(schema.additionalProperties)
-    ? compileUniqueness(schema.additionalProperties)
-    : undefined;
+  const additional = schema.additional && compileUniqueness(schema.additional);
   const items = schema.items ? compileUniqueness(schema.items) : undefined;
   const isUnique = schema.listType === "set" || schema.listType === "map";
   if (properties.size === 0 && !additional && !items && !isUnique) return undefined;

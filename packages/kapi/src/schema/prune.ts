@@ -24,8 +24,7 @@ function pruneObject(
   unknown: string[],
   isResource: boolean,
 ): void {
-  const additional = schema.additionalProperties;
-  const keepAll = schema.preserveUnknown || additional === true;
+  const keepAll = schema.preserveUnknown || schema.additionalAllowed === true;
   for (const key of Object.keys(object)) {
     if (isResource) {
       if (key === "metadata") {
@@ -34,7 +33,7 @@ function pruneObject(
       }
       if (key === "apiVersion" || key === "kind") continue;
     }
-    const property = schema.properties.get(key) ?? (isObject(additional) ? additional : undefined);
+    const property = schema.properties.get(key) ?? schema.additional;
     if (property) pruneValue(object[key], property, child(path, key), unknown);
     else if (!keepAll) {
       delete object[key];

@@ -41,7 +41,10 @@ export interface SchemaNode {
   readonly listMapKeys: readonly string[];
   readonly mapType: string;
   readonly properties: ReadonlyMap<string, SchemaNode>;
-  readonly additionalProperties: SchemaNode | boolean | undefined;
+  /** `additionalProperties` as a schema. */
+  readonly additional: SchemaNode | undefined;
+  /** `additionalProperties` as a boolean. */
+  readonly additionalAllowed: boolean | undefined;
   readonly items: SchemaNode | undefined;
   /** `undefined` when there is no default; a default of `null` is `null`. */
   readonly default: unknown;
@@ -189,7 +192,8 @@ class SchemaParser {
       listMapKeys: members.strings("x-kubernetes-list-map-keys"),
       mapType: members.string("x-kubernetes-map-type"),
       properties,
-      additionalProperties: typeof additional === "boolean" ? additional : one("additionalProperties"),
+      additional: typeof additional === "boolean" ? undefined : one("additionalProperties"),
+      additionalAllowed: typeof additional === "boolean" ? additional : undefined,
       items: this.#items(own(value, "items"), child(path, "items"), depth),
       default: own(value, "default"),
       required: members.strings("required"),

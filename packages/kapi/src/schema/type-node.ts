@@ -3,13 +3,13 @@
  * `-list-map-keys`, `-map-type`; objects are granular and lists atomic where nothing is said, and what the
  * schema leaves open is untyped.
  */
-import { isObject } from "@kontinuum/std";
 import type { TypeNode } from "../resource.ts";
 import { objectMetaType } from "./object-meta.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
 const scalar: TypeNode = { type: "scalar" };
 const untyped: TypeNode = { type: "untyped" };
+const standardFields = new Set(["apiVersion", "kind", "metadata"]);
 
 const nodes = new WeakMap<SchemaNode, TypeNode>();
 
@@ -47,10 +47,9 @@ function listNode(schema: SchemaNode): TypeNode {
 }
 
 function mapNode(schema: SchemaNode): TypeNode {
-  const additional = schema.additionalProperties;
   const atomic = schema.mapType === "atomic";
-  const open = schema.preserveUnknown || additional === true || schema.embedded;
-  if (schema.properties.size === 0 && !isObject(additional)) {
+  const open = schema.preserveUnknown || schema.additionalAllowed === true || schema.embedded;
+  if (schema.properties.size === 0 && !schema.additional) {
     // Nothing is known of the content; an unnamed closed object can only be empty.
     return atomic ? { type: "map", atomic, field: () => untyped } : untyped;
   }
@@ -60,9 +59,10 @@ function mapNode(schema: SchemaNode): TypeNode {
     field(name) {
       const property = schema.properties.get(name);
       if (property) return typeNodeOf(property);
-      if (isObject(additional)) return typeNodeOf(additional);
+      if (schema.additional) return typeNodeOf(schema.additional);
       return open ? untyped : undefined;
     },
+    declares: (name) => schema.properties.has(name),
   };
 }
 
@@ -77,5 +77,6 @@ export function resourceTypeNode(schema: SchemaNode): TypeNode {
       if (name === "apiVersion" || name === "kind") return scalar;
       return root.type === "map" ? root.field(name) : untyped;
     },
+    declares: (name) => standardFields.has(name) || schema.properties.has(name),
   };
 }

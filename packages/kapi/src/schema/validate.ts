@@ -293,10 +293,8 @@ export function correlateKey(old: unknown, key: string): unknown {
 
 function objectChild(schema: SchemaNode): Validator | undefined {
   const properties = new Map([...schema.properties].map(([name, node]) => [name, compileValidator(node)]));
-  const additional = isObject(schema.additionalProperties)
-    ? compileValidator(schema.additionalProperties)
-    : undefined;
-  const isClosed = schema.additionalProperties === false;
+  const additional = schema.additional && compileValidator(schema.additional);
+  const isClosed = schema.additionalAllowed === false;
   if (properties.size === 0 && !additional && !isClosed && schema.required.length === 0) return undefined;
   return (value, old, path, errors) => {
     if (!isObject(value)) return;
