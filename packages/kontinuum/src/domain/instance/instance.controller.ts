@@ -3,6 +3,7 @@
  *
  * Claimed machines are never probed: they belong to a cluster and no longer answer this way.
  */
+import { isDeepStrictEqual } from "node:util";
 import {
   defineController,
   isDeleting,
@@ -10,7 +11,7 @@ import {
   watchOf,
   type DefinedController,
 } from "@kontinuum/controller";
-import { instanceKind, labels } from "../../kinds/index.ts";
+import { instanceKind, labels, type Instance } from "../../kinds/index.ts";
 import type { DomainContext } from "../domain-context.ts";
 import { labelKey, leaseRetry } from "../zone-lease/zone-leases.ts";
 import { probeCandidates, type Probe } from "./instance.probe.ts";
@@ -19,13 +20,19 @@ import { discoveredStatus } from "./instance.status.ts";
 /** Machines probed at the same time. */
 const concurrency = 16;
 
+/** Its own report is no reason to probe again. */
+function onlyStatusChanged(before: Instance, after: Instance): boolean {
+  const facts = ({ metadata, spec }: Instance): unknown => [metadata.labels, metadata.deletionTimestamp, spec];
+  return isDeepStrictEqual(facts(before), facts(after));
+}
+
 /** The controller `instance`. `probe` asks one address. */
 export function instanceController(context: DomainContext, probe: Probe): DefinedController {
   const { timings, leases, config } = context;
   return defineController({
     name: "instance",
     concurrency,
-    watches: [watchOf(instanceKind.resource)],
+    watches: [watchOf(instanceKind.resource, { ignore: onlyStatusChanged })],
     async reconcile(key, { client, edges, signal, log }) {
       const instance = await client.find(instanceKind.resource, parseKey(key));
       if (!instance || isDeleting(instance) || instance.metadata.labels?.[labels.claimedBy] !== undefined)
