@@ -39,3 +39,12 @@ export { generateConfigDocuments, generateMachineConfig } from "./config/generat
 export { patchMachineConfig } from "./config/patch.ts";
 export * from "./config/kubeconfig.ts";
 export * from "./config/talosconfig.ts";
+export {
+  readMachineConfig,
+  type ConfiguredCa,
+  type InstallFacts,
+  type MachineConfigFacts,
+  type VolumeKeyFacts,
+} from "./config/machine-config-facts.ts";
+export * from "./config/validate-machine-config.ts";
+export * from "./config/validate-for-node.ts";

@@ -1,0 +1,158 @@
+/**
+ * The shape of configuration values, and finding what does not fit one.
+ *
+ * A node reads its configuration strictly: a key it does not know is fatal at any level. Shapes are
+ * as lenient as Go's YAML where that is lenient: any scalar is a text, `yes` and `on` are true where
+ * a truth value is wanted, and null stands for "not given" everywhere.
+ */
+import { isObject } from "@kontinuum/std";
+import ipaddr from "ipaddr.js";
+
+/** What a value may be. */
+export type Shape =
+  | { readonly is: "text" | "bool" | "int" | "any" | "mapping" | "args" }
+  | { readonly is: "matching"; readonly what: string; test(text: string): boolean }
+  | { readonly is: "list"; readonly of: Shape }
+  | { readonly is: "map"; readonly of: Shape }
+  | { readonly is: "object"; readonly fields: Readonly<Record<string, Shape>> }
+  | { readonly is: "since"; readonly minor: number; readonly of: Shape };
+
+/** Any scalar, read as text. */
+export const text: Shape = { is: "text" };
+export const bool: Shape = { is: "bool" };
+export const int: Shape = { is: "int" };
+/** Anything at all. */
+export const any: Shape = { is: "any" };
+/** A mapping whose content is Kubernetes' or another's business. */
+export const mapping: Shape = { is: "mapping" };
+/** Command line arguments: a text or a list of texts each. */
+export const args: Shape = { is: "args" };
+
+export const list = (of: Shape): Shape => ({ is: "list", of });
+export const map = (of: Shape): Shape => ({ is: "map", of });
+export const object = (fields: Readonly<Record<string, Shape>>): Shape => ({ is: "object", fields });
+/** A field that exists only from Talos 1.`minor` on. */
+export const since = (minor: number, of: Shape): Shape => ({ is: "since", minor, of });
+/** One of a few words. */
+export const words = (...allowed: readonly string[]): Shape => ({
+  is: "matching",
+  what: `one of ${allowed.join(", ")}`,
+  test: (value) => allowed.includes(value),
+});
+
+const matching = (what: string, test: (text: string) => boolean): Shape => ({ is: "matching", what, test });
+
+export const cidr = matching("an address with prefix length", (value) => {
+  const [address = "", length = "", ...rest] = value.split("/");
+  if (rest.length > 0 || !/^\d{1,3}$/.test(length)) return false;
+  if (ipaddr.IPv4.isValidFourPartDecimal(address)) return Number(length) <= 32;
+  return ipaddr.IPv6.isValid(address) && Number(length) <= 128;
+});
+
+export const ip = matching("an IP address", (value) => {
+  return ipaddr.IPv4.isValidFourPartDecimal(value) || ipaddr.IPv6.isValid(value);
+});
+
+/** Go's durations: `1h30m`, `100ms`. */
+export const duration = matching("a duration such as 1m0s", (value) => {
+  return value.length <= 64 && /^[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/.test(value);
+});
+
+export const mac = matching("a hardware address", (value) =>
+  /^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5,19}$/.test(value),
+);
+
+/** A URL with one of these schemes. */
+export const url = (...schemes: readonly string[]): Shape =>
+  matching(`a ${schemes.join(" or ")} URL`, (value) => {
+    try {
+      return schemes.includes(new URL(value).protocol.slice(0, -1));
+    } catch {
+      return false;
+    }
+  });
+
+/** Base64 in the standard alphabet. */
+export const base64 = matching("base64", (value) => /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(value));
+
+/** What does not fit. Values are never shown: they may be secrets. */
+export interface Misfit {
+  /** Keys and list positions from the document's root, joined by dots. */
+  readonly path: string;
+  /** `unknown key`, or what was expected. */
+  readonly problem: string;
+}
+
+/** Most misfits that are told of one document. */
+export const misfitsMax = 100;
+
+/** All misfits of a value, for a node of Talos 1.`minor`. */
+export function misfits(value: unknown, shape: Shape, minor: number): Misfit[] {
+  const found: Misfit[] = [];
+  visit(value, shape, minor, "", found);
+  return found;
+}
+
+function visit(value: unknown, shape: Shape, minor: number, path: string, found: Misfit[]): void {
+  if (value === null || value === undefined || found.length >= misfitsMax) return;
+  const expect = (what: string): void => void found.push({ path, problem: `expected ${what}` });
+  switch (shape.is) {
+    case "any":
+      return;
+    case "text":
+      if (!isScalar(value)) expect("a text");
+      return;
+    case "bool":
+      if (typeof value !== "boolean" && !goBool(value)) expect("true or false");
+      return;
+    case "int":
+      if (!Number.isInteger(value)) expect("a whole number");
+      return;
+    case "mapping":
+      if (!isObject(value)) expect("a mapping");
+      return;
+    case "matching":
+      if (!isScalar(value)) expect(shape.what);
+      else if (value !== "" && !shape.test(String(value))) expect(shape.what);
+      return;
+    case "args":
+      if (!isObject(value)) return expect("a mapping");
+      for (const [key, entry] of Object.entries(value)) {
+        visit(entry, Array.isArray(entry) ? list(text) : text, minor, join(path, key), found);
+      }
+      return;
+    case "list":
+      if (!Array.isArray(value)) return expect("a list");
+      value.forEach((item, index) => visit(item, shape.of, minor, join(path, String(index)), found));
+      return;
+    case "map":
+      if (!isObject(value)) return expect("a mapping");
+      for (const [key, entry] of Object.entries(value)) visit(entry, shape.of, minor, join(path, key), found);
+      return;
+    case "since":
+      return visit(value, shape.of, minor, path, found);
+    case "object":
+      if (!isObject(value)) return expect("a mapping");
+      for (const [key, entry] of Object.entries(value)) {
+        const field = Object.hasOwn(shape.fields, key) ? shape.fields[key] : undefined;
+        if (!field || (field.is === "since" && field.minor > minor)) {
+          found.push({ path: join(path, key.slice(0, 128)), problem: "unknown key" });
+        } else {
+          visit(entry, field, minor, join(path, key), found);
+        }
+      }
+      return;
+  }
+}
+
+function join(path: string, key: string): string {
+  return path === "" ? key : `${path}.${key}`;
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+}
+
+function goBool(value: unknown): boolean {
+  return typeof value === "string" && /^(y|n|yes|no|on|off|true|false)$/i.test(value);
+}
