@@ -5,3 +5,11 @@ export * from "./contract.ts";
 export { openStore, storeUrlForms, type OpenOptions } from "./open.ts";
 export { defaultRetention, type Retention } from "./engine/compactor.ts";
 export { faultCodes, leaseText, reasonOf, type FaultReason } from "./faults.ts";
+export type { EtcdAccess, EtcdAuthorizer, EtcdCall, EtcdWrite } from "./etcd/access.ts";
+export {
+  etcdServices,
+  serveEtcd,
+  type EtcdFaceOptions,
+  type EtcdServer,
+  type ServeEtcdOptions,
+} from "./etcd/services.ts";

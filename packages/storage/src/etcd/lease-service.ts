@@ -1,0 +1,71 @@
+/**
+ * etcd's Lease service.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { ServiceImpl } from "@connectrpc/connect";
+import { isCoded } from "@kontinuum/std";
+import * as rpc from "../gen/etcd/etcdserverpb/rpc_pb.ts";
+import type { EtcdFace } from "./call.ts";
+import { toWire } from "./status-text.ts";
+
+/** Leases over a store. */
+export function leaseService(face: EtcdFace): ServiceImpl<typeof rpc.Lease> {
+  const { store, head } = face;
+  const here = async () => head(await store.revision());
+  return {
+    leaseGrant: (request, context) =>
+      face.call(context, async (access) => {
+        await access.checkLease?.("grant", request.ID);
+        const lease = await store.leaseGrant(Number(request.TTL), request.ID);
+        await access.leaseGranted?.(lease.id);
+        return create(rpc.LeaseGrantResponseSchema, {
+          header: await here(),
+          ID: lease.id,
+          TTL: BigInt(lease.grantedTtl),
+        });
+      }),
+    leaseRevoke: (request, context) =>
+      face.call(context, async (access) => {
+        await access.checkLease?.("revoke", request.ID);
+        const { revision } = await store.leaseRevoke(request.ID);
+        return create(rpc.LeaseRevokeResponseSchema, { header: head(revision) });
+      }),
+    async *leaseKeepAlive(requests, context) {
+      try {
+        const access = await face.access(context);
+        for await (const { ID } of requests) {
+          access.signal?.throwIfAborted();
+          await access.checkLease?.("use", ID);
+          let ttl = 0;
+          try {
+            ttl = (await store.leaseKeepAlive(ID)).grantedTtl;
+          } catch (error) {
+            // The stream goes on: a time to live of 0 says that the lease is over.
+            if (!isCoded(error, "not_found")) throw error;
+          }
+          yield create(rpc.LeaseKeepAliveResponseSchema, { header: await here(), ID, TTL: BigInt(ttl) });
+        }
+      } catch (error) {
+        throw toWire(error);
+      }
+    },
+    leaseTimeToLive: (request, context) =>
+      face.call(context, async (access) => {
+        await access.checkLease?.("use", request.ID);
+        const lease = await store.leaseTimeToLive(request.ID, request.keys);
+        return create(rpc.LeaseTimeToLiveResponseSchema, {
+          header: await here(),
+          ID: request.ID,
+          TTL: BigInt(lease.ttl),
+          grantedTTL: BigInt(lease.grantedTtl),
+          keys: [...lease.keys],
+        });
+      }),
+    leaseLeases: (_request, context) =>
+      face.call(context, async (access) => {
+        await access.checkLease?.("list", 0n);
+        const leases = (await store.leases()).map((ID) => create(rpc.LeaseStatusSchema, { ID }));
+        return create(rpc.LeaseLeasesResponseSchema, { header: await here(), leases });
+      }),
+  };
+}

@@ -1,0 +1,99 @@
+/**
+ * etcd's Maintenance, Cluster and Auth services, as far as they mean something for a store of one
+ * member: status, hashes, snapshot, and honest answers to the rest.
+ */
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { writeBackup } from "../operations/backup.ts";
+import * as rpc from "../gen/etcd/etcdserverpb/rpc_pb.ts";
+import { identity, requireOperator, type EtcdFace } from "./call.ts";
+import { toNumber } from "./messages.ts";
+import { toWire } from "./status-text.ts";
+
+/** Version of etcd whose API is served, for clients that look at it. */
+export const servedVersion = "3.5.13";
+
+/** Maintenance over a store. */
+export function maintenanceService(face: EtcdFace): ServiceImpl<typeof rpc.Maintenance> {
+  const { store, head } = face;
+  return {
+    status: (_request, context) =>
+      face.call(context, async () => {
+        const status = await store.status();
+        return create(rpc.StatusResponseSchema, {
+          header: head(status.revision),
+          version: servedVersion,
+          dbSize: BigInt(status.sizeBytes),
+          dbSizeInUse: BigInt(status.sizeInUseBytes),
+          leader: identity.memberId,
+          raftIndex: BigInt(status.revision),
+          raftAppliedIndex: BigInt(status.revision),
+          raftTerm: 1n,
+        });
+      }),
+    hash: (_request, context) =>
+      face.operatorCall(context, async () => {
+        const { hash, revision } = await store.hash();
+        return create(rpc.HashResponseSchema, { header: head(revision), hash });
+      }),
+    hashKV: (request, context) =>
+      face.operatorCall(context, async () => {
+        const { hash, revision, compactRevision } = await store.hash(toNumber(request.revision));
+        return create(rpc.HashKVResponseSchema, {
+          header: head(revision),
+          hash,
+          compactRevision: BigInt(compactRevision),
+          hashRevision: BigInt(revision),
+        });
+      }),
+    // Space is given back while serving: there is nothing left to do on demand.
+    defragment: (_request, context) =>
+      face.operatorCall(context, async () =>
+        create(rpc.DefragmentResponseSchema, { header: head(await store.revision()) }),
+      ),
+    alarm: (_request, context) =>
+      face.operatorCall(context, async () =>
+        create(rpc.AlarmResponseSchema, { header: head(await store.revision()) }),
+      ),
+    async *snapshot(_request, context) {
+      try {
+        requireOperator(await face.access(context));
+        for await (const blob of writeBackup(store, { signal: context.signal }))
+          yield create(rpc.SnapshotResponseSchema, { header: head(0), blob });
+      } catch (error) {
+        throw toWire(error);
+      }
+    },
+  };
+}
+
+/** A cluster of one. */
+export function clusterService(
+  face: EtcdFace,
+  clientUrls: readonly string[],
+): ServiceImpl<typeof rpc.Cluster> {
+  return {
+    memberList: (_request, context) =>
+      face.call(context, async () =>
+        create(rpc.MemberListResponseSchema, {
+          header: face.head(await face.store.revision()),
+          members: [
+            create(rpc.MemberSchema, {
+              ID: identity.memberId,
+              name: "kontinuum",
+              clientURLs: [...clientUrls],
+            }),
+          ],
+        }),
+      ),
+  };
+}
+
+/** Users and passwords are not kept here: callers are identified by whoever mounts the face. */
+export function authService(): ServiceImpl<typeof rpc.Auth> {
+  return {
+    authenticate: () => {
+      throw new ConnectError("etcdserver: authentication is not enabled", Code.FailedPrecondition);
+    },
+  };
+}

@@ -1,0 +1,186 @@
+/**
+ * Reads and transactions under a restricted {@link EtcdAccess}.
+ *
+ * A write is checked against the pair it replaces, and done only if that pair is still there: the
+ * caller's transaction runs inside one that compares the revisions that were checked. Lost races are
+ * tried again a bounded number of times.
+ */
+import { CodedError } from "@kontinuum/std";
+import {
+  toBytes,
+  type CallOptions,
+  type Compare,
+  type KeyRange,
+  type KeyValue,
+  type Op,
+  type OpResult,
+  type RangeRequest,
+  type RangeResult,
+  type Store,
+  type TxnRequest,
+  type TxnResult,
+} from "../contract.ts";
+import { planRange } from "../engine/request-check.ts";
+import { answerRange } from "../engine/selection.ts";
+import { spanOf } from "../engine/span.ts";
+import { fault } from "../faults.ts";
+import type { EtcdAccess } from "./access.ts";
+
+/** Times a checked write is tried when the checked pairs change meanwhile. */
+export const maxWriteAttempts = 16;
+/** Pairs read at a time while filtering. */
+export const filterPageSize = 1_000;
+/** Pairs looked at for one filtered read. */
+export const maxFilteredPairs = 1_000_000;
+
+/** A read that shows only what may be seen. */
+export async function restrictedRange(
+  store: Store,
+  access: EtcdAccess,
+  request: RangeRequest,
+  options: CallOptions = {},
+): Promise<RangeResult> {
+  const { canRead } = access;
+  if (!canRead) return store.range(request, options);
+  const span = spanOf(request);
+  let revision = request.revision ?? 0;
+  let newest = 0;
+  const kvs: KeyValue[] = [];
+  let key: Buffer = span.start;
+  for (let seen = 0; seen < maxFilteredPairs; seen += filterPageSize) {
+    const page = await store.range(
+      { key, ...(request.end === undefined ? {} : { end: request.end }), revision, limit: filterPageSize },
+      options,
+    );
+    newest ||= page.revision;
+    // The first page fixes the revision, so that all pages are of one state.
+    revision ||= page.revision;
+    for (const kv of page.kvs) if (canRead(kv)) kvs.push(kv);
+    const last = page.kvs.at(-1);
+    if (!page.more || !last) break;
+    key = Buffer.concat([last.key, Buffer.from([0])]);
+  }
+  return filtered(request, kvs, newest);
+}
+
+/** Applies order, bounds, limit and projections of a request to what may be seen. */
+function filtered(request: RangeRequest, kvs: readonly KeyValue[], revision: number): RangeResult {
+  const plan = planRange(request);
+  const ordered = request.sort?.by === "key" && request.sort.descending === true ? kvs.toReversed() : kvs;
+  const limit = request.limit ?? 0;
+  const cut = plan.direct && limit > 0 ? ordered.slice(0, limit) : ordered;
+  return answerRange(plan, { kvs: cut, count: kvs.length }, revision);
+}
+
+/** A transaction whose writes are checked and whose answers are filtered. */
+export async function restrictedTxn(
+  store: Store,
+  access: EtcdAccess,
+  request: TxnRequest,
+  options: CallOptions = {},
+): Promise<TxnResult> {
+  if (!access.checkWrite && !access.canRead && !access.checkLease) return store.txn(request, options);
+  const touched = collect(request);
+  for (let attempt = 0; attempt < maxWriteAttempts; attempt++) {
+    const guards = await inspect(store, access, touched, options);
+    const guarded = await store.txn(
+      { compare: guards, success: [{ type: "txn", ...widen(access, request) }] },
+      options,
+    );
+    const inner = guarded.results[0];
+    if (guarded.succeeded && inner?.type === "txn") return project(access, request, inner.txn);
+  }
+  throw fault("overloaded", "the keys kept changing while the write was checked: try again");
+}
+
+interface Touched {
+  readonly puts: {
+    readonly key: Buffer;
+    readonly value: Buffer;
+    readonly lease: bigint;
+    readonly keepValue: boolean;
+  }[];
+  readonly deletes: KeyRange[];
+  readonly compares: Compare[];
+}
+
+function collect(request: TxnRequest, into: Touched = { puts: [], deletes: [], compares: [] }): Touched {
+  into.compares.push(...(request.compare ?? []));
+  for (const op of [...(request.success ?? []), ...(request.failure ?? [])]) {
+    if (op.type === "put")
+      into.puts.push({
+        key: toBytes(op.key),
+        value: toBytes(op.value),
+        lease: op.lease ?? 0n,
+        keepValue: op.ignoreValue === true,
+      });
+    else if (op.type === "delete") into.deletes.push(op);
+    else if (op.type === "txn") collect(op, into);
+  }
+  return into;
+}
+
+/** Checks everything the transaction touches; answers the conditions under which the check still holds. */
+async function inspect(
+  store: Store,
+  access: EtcdAccess,
+  touched: Touched,
+  options: CallOptions,
+): Promise<Compare[]> {
+  const guards: Compare[] = [];
+  for (const compare of touched.compares) {
+    const { kvs } = await store.range(keysOf(compare), options);
+    if (access.canRead && !kvs.every(access.canRead))
+      throw new CodedError("permission_denied", "a condition names a key that may not be read");
+  }
+  for (const put of touched.puts) {
+    const { kvs } = await store.range({ key: put.key }, options);
+    const previous = kvs[0];
+    const value = put.keepValue && previous ? previous.value : put.value;
+    if (put.lease !== 0n) await access.checkLease?.("use", put.lease);
+    await access.checkWrite?.({ key: put.key, value, previous, lease: put.lease });
+    guards.push({ key: put.key, target: "mod", result: "equal", operand: previous?.modRevision ?? 0 });
+  }
+  for (const range of touched.deletes) {
+    const found = await store.range(keysOf(range), options);
+    for (const previous of found.kvs)
+      await access.checkWrite?.({ key: previous.key, value: undefined, previous, lease: 0n });
+    guards.push({ ...keysOf(range), target: "mod", result: "less", operand: found.revision + 1 });
+  }
+  return guards;
+}
+
+function keysOf(range: KeyRange): KeyRange {
+  return range.end === undefined ? { key: range.key } : { key: range.key, end: range.end };
+}
+
+/** Reads inside are made whole, so that they can be filtered and cut afterwards. */
+function widen(access: EtcdAccess, request: TxnRequest): TxnRequest {
+  if (!access.canRead) return request;
+  const op = (each: Op): Op => {
+    if (each.type === "txn") return { type: "txn", ...widen(access, each) };
+    if (each.type === "range") return { type: "range", ...keysOf(each), revision: each.revision ?? 0 };
+    return each;
+  };
+  return {
+    compare: request.compare ?? [],
+    success: (request.success ?? []).map(op),
+    failure: (request.failure ?? []).map(op),
+  };
+}
+
+function project(access: EtcdAccess, request: TxnRequest, result: TxnResult): TxnResult {
+  const { canRead } = access;
+  if (!canRead) return result;
+  const ops = (result.succeeded ? request.success : request.failure) ?? [];
+  const results = result.results.map((each, i): OpResult => {
+    const op = ops[i];
+    if (each.type === "range" && op?.type === "range")
+      return { type: "range", range: filtered(op, each.range.kvs.filter(canRead), each.range.revision) };
+    if (each.type === "txn" && op?.type === "txn") return { type: "txn", txn: project(access, op, each.txn) };
+    if (each.type === "put" && each.prev && !canRead(each.prev)) return { type: "put" };
+    if (each.type === "delete") return { ...each, prev: each.prev.filter(canRead) };
+    return each;
+  });
+  return { ...result, results };
+}
