@@ -4,6 +4,7 @@
 export type { ApplyConflict } from "./apply-conflict.ts";
 export { applyJsonPatch, maxPatchOperations } from "./json-patch.ts";
 export { applyMergePatch } from "./merge-patch.ts";
+export { applyStrategicMergePatch } from "./strategic-merge.ts";
 export type { OtherVersions } from "./object-versions.ts";
 export {
   serverSideApply,
