@@ -22,7 +22,11 @@ const concurrency = 16;
 
 /** Its own report is no reason to probe again. */
 function onlyStatusChanged(before: Instance, after: Instance): boolean {
-  const facts = ({ metadata, spec }: Instance): unknown => [metadata.labels, metadata.deletionTimestamp, spec];
+  const facts = ({ metadata, spec }: Instance): unknown => [
+    metadata.labels,
+    metadata.deletionTimestamp,
+    spec,
+  ];
   return isDeepStrictEqual(facts(before), facts(after));
 }
 
