@@ -34,12 +34,16 @@ export interface EtcdAccess {
   readonly checkWrite?: (write: EtcdWrite) => void | Promise<void>;
   /** Throws to refuse the use of a lease. `grant` comes with the id asked for, 0n for any. */
   readonly checkLease?: (action: "grant" | "use" | "revoke" | "list", id: LeaseId) => void | Promise<void>;
-  /** A lease was granted to the caller. */
-  readonly leaseGranted?: (id: LeaseId) => void | Promise<void>;
+  /** The id of a lease that the caller lets the store choose, so that it can be told from others' later. Default: the store's choice. */
+  readonly chooseLease?: () => LeaseId;
   /** May compact, snapshot, defragment, hash and see sizes. Default: only when reads and writes are not restricted. */
   readonly operator?: boolean;
   /** Ends the caller's streams when it aborts (a revoked identity). */
   readonly signal?: AbortSignal;
+  /** Watches the caller may have on one stream. Default: the face's own bound. */
+  readonly maxWatches?: number;
+  /** A stream of the caller opens; returns what to call at its end. Throws to refuse one more. */
+  readonly streamOpened?: () => () => void;
 }
 
 /** Finds out who calls. Throws a `CodedError` `unauthenticated` to refuse. */

@@ -16,8 +16,8 @@ export function leaseService(face: EtcdFace): ServiceImpl<typeof rpc.Lease> {
     leaseGrant: (request, context) =>
       face.call(context, async (access) => {
         await access.checkLease?.("grant", request.ID);
-        const lease = await store.leaseGrant(Number(request.TTL), request.ID);
-        await access.leaseGranted?.(lease.id);
+        const id = request.ID === 0n ? (access.chooseLease?.() ?? 0n) : request.ID;
+        const lease = await store.leaseGrant(Number(request.TTL), id);
         return create(rpc.LeaseGrantResponseSchema, {
           header: await here(),
           ID: lease.id,

@@ -30,8 +30,10 @@ export function watchService(face: EtcdFace): ServiceImpl<typeof rpc.Watch> {
   return {
     async *watch(requests, context) {
       let stream: WatchStream | undefined;
+      let ended: (() => void) | undefined;
       try {
         const access = await face.access(context);
+        ended = access.streamOpened?.();
         stream = new WatchStream(face.store, access, face.head, context);
         stream.read(requests);
         yield* stream.outbox;
@@ -39,6 +41,7 @@ export function watchService(face: EtcdFace): ServiceImpl<typeof rpc.Watch> {
         throw toWire(error);
       } finally {
         stream?.close();
+        ended?.();
       }
     },
   };
@@ -139,7 +142,8 @@ class WatchStream {
 
   #refusal(id: bigint, request: rpc.WatchCreateRequest): string | undefined {
     if (this.#watches.has(id)) return "mvcc: duplicate watch ID provided on the WatchStream";
-    if (this.#watches.size >= maxWatchesPerStream) return "etcdserver: too many requests";
+    if (this.#watches.size >= (this.#access.maxWatches ?? maxWatchesPerStream))
+      return "etcdserver: too many requests";
     const { key, rangeEnd } = request;
     const toTheEnd = rangeEnd.length === 1 && rangeEnd[0] === 0;
     if (rangeEnd.length > 0 && !toTheEnd && Buffer.compare(key, rangeEnd) >= 0)
