@@ -16,7 +16,7 @@ import {
 } from "@kontinuum/controller";
 import { CodedError, messageOf, type Clock } from "@kontinuum/std";
 import { systemNamespace, zoneAuthSecretName, zoneKind, type Zone } from "../kinds/index.ts";
-import { acceptedCertificates, parseAuthSecret } from "./auth-secret.ts";
+import { acceptedCertificates, overlapMs, parseAuthSecret } from "./auth-secret.ts";
 import { parseIdentityCertificate } from "./zone-identity.ts";
 import { claimedZone, verifyZoneToken } from "./zone-token.ts";
 
@@ -36,20 +36,12 @@ interface ZoneKeys {
   readonly certificates: readonly string[];
 }
 
-interface Stream {
-  readonly uid: string;
-  readonly certificate: string;
-  readonly abort: AbortController;
-}
-
-/** Streams of one zone that are kept to be cut; more are refused. */
-const streamsPerZoneLimit = 2000;
-
 /** See the module's comment. It runs as a controller beside the others. */
 export class ZoneKeyring implements Controller {
   readonly name = "zone-keyring";
   readonly #clock: Clock;
-  readonly #streams = new Map<string, Set<Stream>>();
+  /** One controller for each key that proved itself: by zone, then by UID and certificate. Aborted when it is no longer accepted. */
+  readonly #proven = new Map<string, Map<string, AbortController>>();
   #zones: Informer<Zone> | undefined;
   #secrets: Informer<Secret> | undefined;
 
@@ -68,44 +60,34 @@ export class ZoneKeyring implements Controller {
     this.#zones = zones;
     this.#secrets = auths;
     await running;
-    for (const streams of this.#streams.values()) for (const stream of streams) stream.abort.abort();
+    for (const controllers of this.#proven.values())
+      for (const controller of controllers.values()) controller.abort();
   }
 
-  /**
-   * Who sent a token. Fails with `unauthenticated`, or `unavailable` until the keys are known. The caller
-   * releases the returned handle when its call ends.
-   */
-  async authenticate(token: string): Promise<ZoneCaller & { release(): void }> {
+  /** Who sent a token. Fails with `unauthenticated`, or `unavailable` until the keys are known. */
+  async authenticate(token: string): Promise<ZoneCaller> {
     const name = claimedZone(token);
     const keys = this.#keysOf(name);
     if (!keys) throw new CodedError("unauthenticated", "the zone token is not valid: there is no such zone");
     const publicKeys: KeyObject[] = keys.certificates.map((pem) => parseIdentityCertificate(pem).publicKey);
     const { keyIndex } = await verifyZoneToken(token, publicKeys, this.#clock);
     const { metadata, spec } = keys.zone;
-    const stream: Stream = {
-      uid: metadata.uid ?? "",
-      certificate: keys.certificates[keyIndex] ?? "",
-      abort: new AbortController(),
-    };
-    const streams = this.#streams.get(name) ?? new Set();
-    if (streams.size >= streamsPerZoneLimit) {
-      throw new CodedError("rate_limited", `zone ${name} has ${streamsPerZoneLimit} calls open`, {
-        retryAfterMs: 1000,
-      });
-    }
-    streams.add(stream);
-    this.#streams.set(name, streams);
+    const uid = metadata.uid ?? "";
     return {
       name,
-      uid: stream.uid,
+      uid,
       region: spec.region,
       zone: spec.zone,
-      revoked: stream.abort.signal,
-      release: () => {
-        streams.delete(stream);
-        if (streams.size === 0) this.#streams.delete(name);
-      },
+      revoked: this.#signalOf(name, `${uid} ${keys.certificates[keyIndex] ?? ""}`),
     };
+  }
+
+  #signalOf(zone: string, key: string): AbortSignal {
+    const ofZone = this.#proven.get(zone) ?? new Map<string, AbortController>();
+    this.#proven.set(zone, ofZone);
+    const controller = ofZone.get(key) ?? new AbortController();
+    ofZone.set(key, controller);
+    return controller.signal;
   }
 
   /** The keys a zone may sign with now. */
@@ -126,22 +108,24 @@ export class ZoneKeyring implements Controller {
     }
   }
 
-  /** Cuts the streams of a zone whose key is no longer accepted; looks again when the overlap ends. */
+  /** Cuts what a zone has open under keys that are no longer accepted; looks again when the overlap of a rotation ends. */
   #recheck(name: string): void {
-    const streams = this.#streams.get(name);
-    if (!streams) return;
+    const proven = this.#proven.get(name);
+    if (!proven) return;
     let keys: ZoneKeys | undefined;
     try {
       keys = this.#keysOf(name);
     } catch {
       keys = undefined;
     }
-    for (const stream of streams) {
-      const accepted =
-        keys?.zone.metadata.uid === stream.uid && keys.certificates.includes(stream.certificate);
-      if (!accepted)
-        stream.abort.abort(new CodedError("unauthenticated", `the key of zone ${name} was revoked`));
+    const uid = keys?.zone.metadata.uid ?? "";
+    const accepted = new Set(keys?.certificates.map((certificate) => `${uid} ${certificate}`));
+    for (const [key, controller] of proven) {
+      if (accepted.has(key)) continue;
+      proven.delete(key);
+      controller.abort(new CodedError("unauthenticated", `the key of zone ${name} was revoked`));
     }
-    if (keys && keys.certificates.length > 1) this.#clock.timer(5 * 60_000, () => this.#recheck(name));
+    if (proven.size === 0) this.#proven.delete(name);
+    else if (accepted.size > 1) this.#clock.timer(overlapMs, () => this.#recheck(name));
   }
 }
