@@ -1,0 +1,34 @@
+/**
+ * Who is calling? One small interface, one implementation per mode.
+ *
+ * `undefined` means "not authenticated" and is always answered 401: invalid credentials never fall back
+ * to anything else.
+ */
+import type { Principal } from "../model/principal.ts";
+
+/** What an authenticator may look at. */
+export interface AuthRequest {
+  header(name: string): string | undefined;
+  /** The peer's address. */
+  readonly remoteAddress: string;
+}
+
+/** Recognises callers. */
+export interface Authenticator {
+  /** Shown in discovery: `disabled`, `apikey`, `proxy`, or what the embedding program calls it. */
+  readonly mode: string;
+  authenticate(request: AuthRequest): Promise<Principal | undefined>;
+  /** False once what made this principal was revoked or reduced: its streams and consoles are cut. */
+  stillValid(principal: Principal): boolean;
+  /** Calls back whenever `stillValid` may have changed. */
+  onChange?(listener: () => void): void;
+  close?(): void;
+}
+
+/** The token of an `Authorization: Bearer` header, or `undefined`. */
+export function bearerToken(request: AuthRequest): string | undefined {
+  const header = request.header("authorization");
+  if (!header?.startsWith("Bearer ")) return undefined;
+  const token = header.slice("Bearer ".length).trim();
+  return token === "" ? undefined : token;
+}

@@ -1,0 +1,89 @@
+/**
+ * Calls of `krytonctl`: one request, its body printed as the contract says.
+ */
+import { messageOf } from "@kontinuum/std";
+import { ExitWith, type Io } from "./io.ts";
+
+/** How long a call may take, milliseconds. */
+export const callLimitMs = 30_000;
+
+/** A finished call. */
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+  /** The parsed body, or `undefined` when it is not JSON. */
+  readonly json: unknown;
+}
+
+/** Where to call and as whom. */
+export class Target {
+  readonly url: string;
+  readonly project: string;
+  readonly #token: string;
+  readonly #io: Io;
+
+  constructor(io: Io) {
+    this.#io = io;
+    this.url = (io.env["KRYTON_URL"] || "http://localhost:8080").replace(/\/$/, "");
+    this.project = io.env["KRYTON_PROJECT"] || "default";
+    this.#token = io.env["KRYTON_TOKEN"] || "";
+  }
+
+  /** The headers every call carries. */
+  headers(more: Readonly<Record<string, string>> = {}): Record<string, string> {
+    return {
+      Accept: "application/json",
+      ...(this.#token === "" ? {} : { Authorization: `Bearer ${this.#token}` }),
+      ...more,
+    };
+  }
+
+  /** Calls the API. A connection that fails ends the command with status 1 and one line. */
+  async call(method: string, path: string, body?: unknown): Promise<Answer> {
+    try {
+      const response = await fetch(`${this.url}${path}`, {
+        method,
+        headers: this.headers(body === undefined ? {} : { "Content-Type": "application/json" }),
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(callLimitMs),
+      });
+      const text = await response.text();
+      return { status: response.status, text, json: parse(text) };
+    } catch (error) {
+      this.#io.err(`krytonctl: ${this.url} cannot be reached: ${reason(error)}\n`);
+      throw new ExitWith(1);
+    }
+  }
+
+  /** Prints an answer and ends the command with status 1 when it is a refusal. */
+  finish(answer: Answer, print: (answer: Answer) => string = jsonText): void {
+    const refused = answer.status >= 400;
+    const text = refused ? jsonText(answer) : print(answer);
+    if (text !== "") this.#io.out(text);
+    if (refused) throw new ExitWith(1);
+  }
+}
+
+/** The body as JSON with two spaces of indent, or as it came. */
+export function jsonText({ text, json }: Answer): string {
+  if (text.trim() === "") return "";
+  return json === undefined ? `${text.trimEnd()}\n` : `${JSON.stringify(json, null, 2)}\n`;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function reason(error: unknown): string {
+  if (error instanceof Error && error.name === "TimeoutError")
+    return `no answer within ${callLimitMs / 1000} s`;
+  if (!(error instanceof Error) || error.cause === undefined) return messageOf(error);
+  // Several addresses were tried: the error of the last one says enough.
+  const { cause } = error;
+  if (cause instanceof AggregateError) return messageOf(cause.errors.at(-1) ?? cause);
+  return messageOf(cause);
+}

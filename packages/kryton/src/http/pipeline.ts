@@ -1,0 +1,228 @@
+/**
+ * The life of a request under `/api/`: loopback guard, console ticket, failed sign-ins, authentication,
+ * rate limit, body, project and role, broken rules, idempotency, handler, answer. One straight line.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { messageOf, type Edges } from "@kontinuum/std";
+import type { Authenticator, AuthRequest } from "../auth/authenticator.ts";
+import type { FailureLimit } from "../auth/failure-limit.ts";
+import type { Tickets } from "../auth/tickets.ts";
+import { invalidRequest, KrytonError } from "../model/errors.ts";
+import { allowed, hasRole, type Principal } from "../model/principal.ts";
+import type { Asking } from "../service/machines.ts";
+import { readBody } from "./decode.ts";
+import { fingerprintOf, type Idempotency, type Keyed } from "./idempotency.ts";
+import { guardLoopback } from "./loopback-guard.ts";
+import { pathOf } from "./prelude.ts";
+import type { RateLimit } from "./rate-limit.ts";
+import { alreadySent, errorReply, type Reply } from "./reply.ts";
+import type { Call, Opened, Outcome, Route } from "./route.ts";
+
+/** What the pipeline is made from. */
+export interface PipelineOptions {
+  readonly edges: Edges;
+  readonly authenticator: Authenticator;
+  readonly tickets: Tickets;
+  readonly failures: FailureLimit;
+  readonly rateLimit: RateLimit;
+  readonly idempotency: Idempotency;
+  /** Names beside localhost that callers may use while authentication is off. */
+  readonly allowedHosts: readonly string[];
+  projects(): readonly string[];
+  defaultProject(): string;
+  /** Answers a repeat of an accepted change whose first answer was lost. */
+  replay(route: Route, project: string, machineId: string): Promise<Reply>;
+}
+
+/** One request on its way. */
+export interface Request {
+  readonly incoming: IncomingMessage;
+  readonly outgoing: ServerResponse;
+  readonly requestId: string;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** See the module comment. */
+export class Pipeline {
+  readonly #options: PipelineOptions;
+
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+  }
+
+  /** Serves a route; failures become the error envelope. */
+  async serve(route: Route, request: Request): Promise<Outcome> {
+    try {
+      return await this.#serve(route, request);
+    } catch (thrown) {
+      return this.failed(thrown, request);
+    }
+  }
+
+  /** The answer to a failure; what nobody expected is logged with its cause. */
+  failed(thrown: unknown, request: Request): Reply {
+    const { reply, error } = errorReply(thrown, request.requestId);
+    const fields = {
+      request_id: request.requestId,
+      code: error.kryton,
+      status: error.status,
+      problem: error.message,
+      ...(error.cause === undefined ? {} : { cause: messageOf(error.cause) }),
+      ...(error.status === 500 && error.cause instanceof Error ? { stack: error.cause.stack } : {}),
+    };
+    if (error.status >= 500) this.#options.edges.log.error("request failed", fields);
+    else this.#options.edges.log.info("request refused", fields);
+    return reply;
+  }
+
+  /** Everything before routing that also holds for unknown paths: who is it, and may they ask at all. */
+  async admit(request: Request): Promise<Principal> {
+    const { authenticator, failures, rateLimit, allowedHosts, edges } = this.#options;
+    const { incoming } = request;
+    if (authenticator.mode === "disabled") guardLoopback(incoming, allowedHosts);
+    const address = incoming.socket.remoteAddress ?? "";
+    const ticket = await this.#ticket(request);
+    let principal = ticket;
+    if (!principal) {
+      const wait = failures.waitMs(address);
+      if (wait > 0) {
+        throw new KrytonError("RATE_LIMITED", "too many failed sign-ins from this address", {
+          retryAfterMs: wait,
+        });
+      }
+      principal = await authenticator.authenticate(authRequest(incoming));
+    }
+    if (!principal) {
+      failures.failed(address);
+      edges.log.warn("sign-in failed", { request_id: request.requestId, address, path: pathOf(incoming) });
+      throw new KrytonError("UNAUTHORIZED", "unauthorized", {
+        hint: "Send Authorization: Bearer with a valid API key.",
+      });
+    }
+    const caller = authenticator.mode === "disabled" ? address : principal.name;
+    const retryAfterMs = rateLimit.take(caller || address);
+    if (retryAfterMs > 0) {
+      throw new KrytonError("RATE_LIMITED", "too many requests", {
+        retryAfterMs,
+        hint: "Wait for Retry-After.",
+      });
+    }
+    return principal;
+  }
+
+  async #serve(route: Route, request: Request): Promise<Outcome> {
+    const { incoming } = request;
+    if (route.access.kind === "public") {
+      return route.open(Buffer.alloc(0)).run(this.#call(request, nobody, "", { requestedBy: "" }));
+    }
+    const principal = await this.admit(request);
+    const body = route.takesBody ? await readBody(incoming) : Buffer.alloc(0);
+    const opened = route.open(body);
+    const project = this.#authorize(route, principal, request, opened);
+    const key = incoming.headers["idempotency-key"];
+    if (typeof key === "string" && route.method !== "GET") {
+      const target = incoming.url ?? "";
+      const fingerprint = fingerprintOf(route.method, target, body);
+      return this.#once(route, request, principal, project, opened, {
+        caller: principal.name,
+        key,
+        fingerprint,
+      });
+    }
+    return opened.run(this.#call(request, principal, project, { requestedBy: principal.name }));
+  }
+
+  async #once(
+    route: Route,
+    request: Request,
+    principal: Principal,
+    project: string,
+    opened: Opened,
+    keyed: Keyed,
+  ): Promise<Outcome> {
+    const { idempotency, replay } = this.#options;
+    const reservation = await idempotency.reserve(keyed);
+    if (reservation.kind !== "new") {
+      request.outgoing.setHeader("Idempotency-Replayed", "true");
+      return reservation.kind === "done" ? reservation.reply : replay(route, project, reservation.machineId);
+    }
+    const asking: Asking = { requestedBy: principal.name, record: reservation.record };
+    let outcome: Outcome;
+    try {
+      outcome = await opened.run(this.#call(request, principal, project, asking));
+    } catch (thrown) {
+      outcome = this.failed(thrown, request);
+    }
+    if (outcome !== alreadySent) await idempotency.finish(reservation, keyed, outcome);
+    return outcome;
+  }
+
+  #authorize(route: Route, principal: Principal, request: Request, opened: Opened): string {
+    const { access } = route;
+    switch (access.kind) {
+      case "public":
+      case "any":
+        return "";
+      case "global":
+        if (!hasRole(principal, access.role)) throw tooLow(access.role);
+        return "";
+      case "project":
+      case "console": {
+        const given =
+          access.kind === "project" && access.from === "body"
+            ? opened.raw["project"]
+            : queryOf(request.incoming).get("project");
+        const project = typeof given === "string" && given !== "" ? given : this.#options.defaultProject();
+        if (!this.#options.projects().includes(project)) {
+          throw invalidRequest(`project ${JSON.stringify(project.slice(0, 80))} is not configured`);
+        }
+        if (!allowed(principal, access.role, project)) {
+          if (!hasRole(principal, access.role)) throw tooLow(access.role);
+          throw new KrytonError("FORBIDDEN", `project ${project} is not among the caller's projects`);
+        }
+        return project;
+      }
+    }
+  }
+
+  #call(
+    request: Request,
+    principal: Principal,
+    project: string,
+    asking: Asking,
+  ): Omit<Call<undefined>, "body"> {
+    const { incoming, outgoing, requestId, params } = request;
+    return { principal, project, params, query: queryOf(incoming), requestId, asking, incoming, outgoing };
+  }
+
+  /** The principal of a console ticket, when the request carries a good one and needs one. */
+  async #ticket(request: Request): Promise<Principal | undefined> {
+    const { incoming, outgoing } = request;
+    if (incoming.headers.authorization !== undefined) return undefined;
+    return this.#options.tickets.admit(incoming, outgoing, queryOf(incoming));
+  }
+}
+
+const nobody: Principal = { name: "", role: "viewer", projects: [] };
+
+function tooLow(role: string): KrytonError {
+  return new KrytonError("FORBIDDEN", `this needs the role ${role}`, {
+    hint: "Ask an administrator for it.",
+  });
+}
+
+function queryOf(incoming: IncomingMessage): URLSearchParams {
+  const url = incoming.url ?? "";
+  const mark = url.indexOf("?");
+  return new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1));
+}
+
+function authRequest(incoming: IncomingMessage): AuthRequest {
+  return {
+    remoteAddress: incoming.socket.remoteAddress ?? "",
+    header(name) {
+      const value = incoming.headers[name];
+      return Array.isArray(value) ? value.join(", ") : value;
+    },
+  };
+}

@@ -1,0 +1,57 @@
+/**
+ * Answers: JSON with a final newline, text, bytes, nothing; and the one error envelope.
+ */
+import { z } from "zod";
+import { toKrytonError, type KrytonError } from "../model/errors.ts";
+
+/** What a handler answers. */
+export interface Reply {
+  readonly status: number;
+  /** Sent as JSON. */
+  readonly json?: unknown;
+  /** Sent as it is. */
+  readonly content?: { readonly type: string; readonly body: string | Uint8Array };
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A handler that wrote to the raw response itself. */
+export const alreadySent = Symbol("already sent");
+
+/** 200 with a body. */
+export function ok(json: unknown): Reply {
+  return { status: 200, json };
+}
+
+/** 204 without a body. */
+export const noContent: Reply = { status: 204 };
+
+/** The error envelope. */
+export const errorSchema = z
+  .object({
+    error: z.object({
+      code: z.string(),
+      message: z.string(),
+      hint: z.string().optional(),
+      requestId: z.string().optional(),
+    }),
+  })
+  .meta({ id: "Error" });
+
+/** The answer to a failure, and the error it stands for. */
+export function errorReply(thrown: unknown, requestId: string): { reply: Reply; error: KrytonError } {
+  const error = toKrytonError(thrown);
+  const headers: Record<string, string> = { ...error.headers };
+  if (error.status === 401) headers["WWW-Authenticate"] = 'Bearer realm="kryton"';
+  if (error.retryAfterMs !== undefined) {
+    headers["Retry-After"] = String(Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
+  }
+  const body = {
+    error: {
+      code: error.kryton,
+      message: error.message,
+      ...(error.hint === undefined ? {} : { hint: error.hint }),
+      requestId,
+    },
+  };
+  return { reply: { status: error.status, json: body, headers }, error };
+}

@@ -1,0 +1,41 @@
+/**
+ * Everything a route may use.
+ */
+import type { Edges } from "@kontinuum/std";
+import type { Store } from "@kontinuum/storage";
+import type { Authenticator } from "../auth/authenticator.ts";
+import type { Tickets } from "../auth/tickets.ts";
+import type { ImageInventory } from "../catalog/inventory.ts";
+import type { Config } from "../config/config.ts";
+import type { Doctor } from "../doctor/doctor.ts";
+import type { EventLog } from "../events/event-log.ts";
+import type { StreamHub } from "../events/stream-hub.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import type { OperationRunner } from "../operations/runner.ts";
+import type { Provider } from "../provider/contract.ts";
+import type { MachineService } from "../service/machines.ts";
+import type { OperationService } from "../service/operations.ts";
+import type { SnapshotService } from "../service/snapshots.ts";
+
+/** See the module comment. */
+export interface Services {
+  readonly store: Store;
+  readonly edges: Edges;
+  readonly config: Config;
+  readonly provider: Provider;
+  readonly authenticator: Authenticator;
+  readonly tickets: Tickets;
+  readonly inventory: ImageInventory;
+  readonly machines: MachineService;
+  readonly snapshots: SnapshotService;
+  readonly operations: OperationService;
+  readonly runner: OperationRunner;
+  readonly events: EventLog;
+  readonly streams: StreamHub;
+  readonly doctor: Doctor;
+  readonly metrics: Metrics;
+  /** Whether golden images can be built on this host. */
+  goldenImages(): Promise<boolean>;
+  projects(): readonly string[];
+  defaultProject(): string;
+}

@@ -1,0 +1,122 @@
+/**
+ * Accepting an operation: one transaction that records it, queues it behind what already waits, and,
+ * when nothing does, takes the claim for this replica so that it begins without another round trip.
+ */
+import { uuidv7, type Edges } from "@kontinuum/std";
+import type { Store } from "@kontinuum/storage";
+import { formatTime } from "../model/bytes.ts";
+import { KrytonError } from "../model/errors.ts";
+import type { Operation, OperationKind } from "../model/operation.ts";
+import { Change } from "../store/change.ts";
+import { keys } from "../store/keyspace.ts";
+import type { ReplicaSession } from "../store/session.ts";
+import type { MachineRecord } from "./record.ts";
+import type { End, OperationRunner } from "./runner.ts";
+import { transitional } from "./transitions.ts";
+
+/** Greatest number of operations that wait for one machine. */
+export const maxQueued = 16;
+
+/** An operation that is asked for. */
+export interface Wanted {
+  readonly kind: OperationKind;
+  readonly parameters: Operation["parameters"];
+  readonly requestedBy: string;
+}
+
+/** A machine record and its revision; 0 when it is about to be created. */
+export interface Base {
+  readonly record: MachineRecord;
+  readonly modRevision: number;
+}
+
+/** An operation that was accepted. */
+export interface Accepted {
+  readonly operation: Operation;
+  /** How it ended, or `undefined` when it goes on after `timeoutMs`. Call at most once. */
+  ended(timeoutMs: number): Promise<End | undefined>;
+}
+
+/** What acceptance needs. */
+export interface AcceptanceOptions {
+  readonly store: Store;
+  readonly edges: Edges;
+  readonly session: ReplicaSession;
+  readonly runner: OperationRunner;
+}
+
+/** See the module comment. */
+export class Acceptance {
+  readonly #options: AcceptanceOptions;
+
+  constructor(options: AcceptanceOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Records `wanted` on `base` together with `more`. `undefined` when the machine changed meanwhile: read it
+   * again and repeat. Fails with `CONFLICT` when too much waits already.
+   */
+  async accept(base: Base, wanted: Wanted, more: Change): Promise<Accepted | undefined> {
+    const { store, edges, session, runner } = this.#options;
+    const { machine } = base.record;
+    if (wanted.kind !== "delete" && runner.board.length(machine.id) >= maxQueued) {
+      throw new KrytonError("CONFLICT", `${maxQueued} operations wait for machine ${machine.id} already`, {
+        hint: "Wait for them or cancel some.",
+        retryAfterMs: 5_000,
+      });
+    }
+    const begins = runner.canBegin(machine.id);
+    const now = edges.clock.now();
+    const time = formatTime(now);
+    const operation: Operation = {
+      id: uuidv7(edges.clock, edges.random),
+      kind: wanted.kind,
+      machineId: machine.id,
+      machineName: machine.spec.name,
+      project: machine.project,
+      state: begins ? "running" : "queued",
+      requestedBy: wanted.requestedBy,
+      attempt: begins ? 1 : 0,
+      progressPercent: 0,
+      createdAt: time,
+      ...(begins ? { startedAt: time } : {}),
+      updatedAt: time,
+      parameters: wanted.parameters,
+    };
+    const record: MachineRecord =
+      begins || base.modRevision === 0
+        ? transitional(operation, base.record, now)
+        : { ...base.record, operation: { id: operation.id, kind: operation.kind } };
+    const machineKey = keys.machine(machine.project, machine.id);
+    const change = new Change()
+      .include(more)
+      .unchanged(machineKey, base.modRevision)
+      .put(machineKey, record)
+      .put(keys.operation(operation.id), operation)
+      .put(keys.operationOf(machine.id, operation.id), null)
+      .put(keys.queue(machine.id, operation.id), { notBefore: 0 });
+    if (begins) {
+      const lease = await session.lease();
+      const claim = { operation: operation.id, replica: session.replicaId };
+      change.absent(keys.claim(machine.id)).put(keys.claim(machine.id), claim, lease.id);
+    }
+    const waiter = runner.waiter(operation.id);
+    const done = await change.commit(store, edges).catch((error: unknown) => {
+      waiter.release();
+      throw error;
+    });
+    if (!done.succeeded) {
+      waiter.release();
+      return undefined;
+    }
+    if (begins) {
+      runner.begin({
+        operation,
+        record: { key: machineKey, value: record, createRevision: 0, modRevision: done.revision },
+        fence: { key: keys.claim(machine.id), revision: done.revision },
+      });
+    }
+    return { operation, ended: (timeoutMs) => waiter.ended(timeoutMs) };
+  }
+}

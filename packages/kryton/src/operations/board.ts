@@ -1,0 +1,175 @@
+/**
+ * The work board: which operations wait for which machine, and who holds what, mirrored from the store.
+ *
+ * One watch feeds it. It only ever suggests what to do next; claims are decided by transactions. A
+ * lost watch means loading again, so listeners must treat every notice as "look again".
+ */
+import { messageOf, type Edges } from "@kontinuum/std";
+import { prefixRange, type KeyValue, type Store, type StoreEvent } from "@kontinuum/storage";
+import { z } from "zod";
+import { keys } from "../store/keyspace.ts";
+import { pause } from "../store/leadership.ts";
+
+const reloadMs = 500;
+
+/** The value of a queue entry: what a replica must know before it claims. */
+export const queueEntrySchema = z.object({
+  /** Earliest start, milliseconds since the epoch; 0: at once. */
+  notBefore: z.number(),
+  /** A replica that should leave it to others for a while. */
+  avoid: z.string().optional(),
+});
+/** See {@link queueEntrySchema}. */
+export type QueueEntry = z.infer<typeof queueEntrySchema>;
+
+/** A waiting operation. */
+export interface Waiting extends QueueEntry {
+  readonly operationId: string;
+  readonly createRevision: number;
+}
+
+/** What the board tells its runner. */
+export interface BoardListener {
+  /** Something about this machine's queue or claim changed. */
+  changed(machineId: string): void;
+  /** Somebody asked to cancel this operation. */
+  cancelled(operationId: string): void;
+  /** The operation is final: its queue entry is gone. */
+  left(operationId: string): void;
+}
+
+/** See the module comment. */
+export class WorkBoard {
+  readonly #store: Store;
+  readonly #edges: Edges;
+  readonly #queues = new Map<string, Map<string, Waiting>>();
+  readonly #claims = new Map<string, number>();
+  readonly #cancels = new Set<string>();
+
+  constructor(store: Store, edges: Edges) {
+    this.#store = store;
+    this.#edges = edges;
+  }
+
+  /** The operation to run next on a machine. */
+  head(machineId: string): Waiting | undefined {
+    let first: Waiting | undefined;
+    for (const entry of this.#queues.get(machineId)?.values() ?? []) {
+      if (!first || entry.createRevision < first.createRevision) first = entry;
+    }
+    return first;
+  }
+
+  /** How many operations wait or run on a machine. */
+  length(machineId: string): number {
+    return this.#queues.get(machineId)?.size ?? 0;
+  }
+
+  claimed(machineId: string): boolean {
+    return this.#claims.has(machineId);
+  }
+
+  cancelRequested(operationId: string): boolean {
+    return this.#cancels.has(operationId);
+  }
+
+  /** Operations waiting or running on all machines. */
+  get total(): number {
+    let sum = 0;
+    for (const queue of this.#queues.values()) sum += queue.size;
+    return sum;
+  }
+
+  /** Mirrors until `signal` aborts. `ready` is called after the first load. */
+  async run(listener: BoardListener, ready: () => void, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        await this.#follow(listener, ready, signal);
+      } catch (error) {
+        if (!signal.aborted) this.#edges.log.warn("work board reloads", { problem: messageOf(error) });
+      }
+      await pause(this.#edges, reloadMs, signal);
+    }
+  }
+
+  async #follow(listener: BoardListener, ready: () => void, signal: AbortSignal): Promise<void> {
+    const all = prefixRange(keys.work);
+    const { kvs, revision } = await this.#store.range(all);
+    const before = new Set(
+      [...this.#queues].flatMap(([machine, queue]) => [...queue.keys()].map((id) => `${machine}/${id}`)),
+    );
+    this.#queues.clear();
+    this.#claims.clear();
+    this.#cancels.clear();
+    for (const kv of kvs) this.#put(kv);
+    for (const path of before) {
+      const [machineId = "", id = ""] = path.split("/");
+      if (!this.#queues.get(machineId)?.has(id)) listener.left(id);
+    }
+    for (const machineId of this.#queues.keys()) listener.changed(machineId);
+    for (const id of this.#cancels) listener.cancelled(id);
+    const watch = this.#store.watch({ ...all, startRevision: revision + 1, signal });
+    try {
+      await watch.ready;
+      ready();
+      for await (const batch of watch) for (const event of batch.events) this.#apply(event, listener);
+    } finally {
+      watch.close();
+    }
+  }
+
+  #apply(event: StoreEvent, listener: BoardListener): void {
+    const key = event.kv.key.toString("utf8");
+    if (event.type === "put") {
+      this.#put(event.kv);
+      if (key.startsWith(keys.cancel())) listener.cancelled(key.slice(keys.cancel().length));
+      else if (key.startsWith(keys.queue())) listener.changed(machineOf(key));
+      return;
+    }
+    if (key.startsWith(keys.cancel())) {
+      this.#cancels.delete(key.slice(keys.cancel().length));
+    } else if (key.startsWith(keys.claim())) {
+      const machineId = key.slice(keys.claim().length);
+      this.#claims.delete(machineId);
+      if (this.#queues.has(machineId)) listener.changed(machineId);
+    } else if (key.startsWith(keys.queue())) {
+      const machineId = machineOf(key);
+      const id = key.slice(keys.queue(machineId).length);
+      const queue = this.#queues.get(machineId);
+      queue?.delete(id);
+      if (queue?.size === 0) this.#queues.delete(machineId);
+      listener.left(id);
+      if (this.#queues.has(machineId)) listener.changed(machineId);
+    }
+  }
+
+  #put(kv: KeyValue): void {
+    const key = kv.key.toString("utf8");
+    if (key.startsWith(keys.claim())) {
+      this.#claims.set(key.slice(keys.claim().length), kv.createRevision);
+    } else if (key.startsWith(keys.cancel())) {
+      this.#cancels.add(key.slice(keys.cancel().length));
+    } else if (key.startsWith(keys.queue())) {
+      const machineId = machineOf(key);
+      const operationId = key.slice(keys.queue(machineId).length);
+      let queue = this.#queues.get(machineId);
+      if (!queue) this.#queues.set(machineId, (queue = new Map()));
+      queue.set(operationId, { operationId, createRevision: kv.createRevision, ...entryOf(kv) });
+    }
+  }
+}
+
+function machineOf(queueKey: string): string {
+  return queueKey.slice(keys.queue().length).split("/", 1)[0] ?? "";
+}
+
+/** A damaged entry still holds its place in the queue and runs at once. */
+function entryOf(kv: KeyValue): QueueEntry {
+  try {
+    const parsed = queueEntrySchema.safeParse(JSON.parse(kv.value.toString("utf8")));
+    if (parsed.success) return parsed.data;
+  } catch {
+    // Falls through to the default below.
+  }
+  return { notBefore: 0 };
+}

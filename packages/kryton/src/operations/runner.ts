@@ -1,0 +1,361 @@
+/**
+ * Runs provider work: claims the next operation of a machine, performs it, writes down how it ended.
+ *
+ * What always holds: one operation at a time per machine, whatever the number of replicas, because a
+ * claim is a key that must not exist; everything written for an operation is fenced by that claim; a
+ * claim dies with its replica's lease and the operation is then run again by another, which finds by
+ * the intent id what was already made. An operation leaves the queue in the same transaction that
+ * writes its end. The request that asked for it plays no part.
+ */
+import { InvariantError, messageOf, type Edges, type Timer } from "@kontinuum/std";
+import type { Store } from "@kontinuum/storage";
+import { formatTime } from "../model/bytes.ts";
+import { operationSchema, type Operation } from "../model/operation.ts";
+import type { Provider, ProviderCall } from "../provider/contract.ts";
+import { Change, type Fence } from "../store/change.ts";
+import { Documents, type Stored } from "../store/documents.ts";
+import { keys } from "../store/keyspace.ts";
+import type { ReplicaSession } from "../store/session.ts";
+import { WorkBoard } from "./board.ts";
+import { perform, type Effect, type Tools } from "./effects.ts";
+import { failure, observeLimitMs, postponed, retryDelayMs, shouldRetry } from "./endings.ts";
+import { Progress } from "./progress.ts";
+import { machineRecordSchema, type MachineRecord } from "./record.ts";
+import { transitional } from "./transitions.ts";
+
+/** Operations one replica runs at a time. */
+export const maxRunning = 64;
+/** How often a transaction that others keep overtaking is tried. */
+const maxAttempts = 16;
+/** How long an operation is left to other replicas after it asked for one. */
+const avoidMs = 15_000;
+const storeRetryMs = 500;
+
+/** An operation this replica holds. */
+export interface Held {
+  readonly operation: Operation;
+  readonly record: Stored<MachineRecord>;
+  readonly fence: Fence;
+}
+
+/** What a runner needs. */
+export interface RunnerOptions {
+  readonly store: Store;
+  readonly edges: Edges;
+  readonly session: ReplicaSession;
+  readonly tools: Tools;
+  /** Called when an operation this replica ran has ended. */
+  onEnd?(operation: Operation): void;
+}
+
+/** How an operation ended, as far as this replica knows. */
+export interface End {
+  /** Absent when another replica ran it: then read it from the store. */
+  readonly operation?: Operation;
+  /** The machine's record after it; absent when it is gone or another replica ran it. */
+  readonly record?: MachineRecord;
+}
+
+/** Waits for the end of one operation. */
+export interface Waiter {
+  /** The end, or `undefined` when `timeoutMs` passed first. Call once. */
+  ended(timeoutMs: number): Promise<End | undefined>;
+  release(): void;
+}
+
+interface Running {
+  readonly operationId: string;
+  readonly cancel: AbortController;
+}
+
+/** See the module comment. */
+export class OperationRunner {
+  readonly board: WorkBoard;
+  readonly #store: Store;
+  readonly #edges: Edges;
+  readonly #session: ReplicaSession;
+  readonly #tools: Tools;
+  readonly #documents: Documents;
+  readonly #onEnd: (operation: Operation) => void;
+  readonly #active = new Map<string, Running>();
+  readonly #postponed = new Set<string>();
+  readonly #timers = new Map<string, Timer>();
+  readonly #waiters = new Map<string, Set<(end: End) => void>>();
+  readonly #stop = new AbortController();
+  readonly #work = new Set<Promise<void>>();
+  #following: Promise<void> | undefined;
+
+  constructor({ store, edges, session, tools, onEnd }: RunnerOptions) {
+    this.#store = store;
+    this.#edges = edges;
+    this.#session = session;
+    this.#tools = tools;
+    this.#documents = new Documents(store, edges.log);
+    this.#onEnd = onEnd ?? (() => {});
+    this.board = new WorkBoard(store, edges);
+  }
+
+  get provider(): Provider {
+    return this.#tools.provider;
+  }
+
+  /** Operations running in this replica. */
+  get running(): number {
+    return this.#active.size;
+  }
+
+  /** Begins to follow the queue; resolves when everything left from before is known. */
+  start(): Promise<void> {
+    return new Promise((ready) => {
+      this.#following = this.board.run(
+        {
+          changed: (machineId) => this.#consider(machineId),
+          cancelled: (operationId) => this.#cancel(operationId),
+          left: (operationId) => this.#wake(operationId),
+        },
+        ready,
+        this.#stop.signal,
+      );
+    });
+  }
+
+  /** Stops taking work, interrupts what runs and waits for it. What was interrupted goes on elsewhere. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    for (const timer of this.#timers.values()) timer.clear();
+    this.#timers.clear();
+    await Promise.allSettled([...this.#work, this.#following]);
+    for (const id of this.#waiters.keys()) this.#wake(id);
+  }
+
+  /** Whether an operation accepted now could begin at once in this replica. */
+  canBegin(machineId: string): boolean {
+    return (
+      !this.#stop.signal.aborted &&
+      this.#active.size < maxRunning &&
+      !this.#active.has(machineId) &&
+      !this.board.claimed(machineId) &&
+      this.board.length(machineId) === 0
+    );
+  }
+
+  /** Runs an operation that was accepted together with its claim. */
+  begin(held: Held): void {
+    const machineId = held.operation.machineId;
+    if (this.#stop.signal.aborted) return;
+    const running: Running = { operationId: held.operation.id, cancel: new AbortController() };
+    this.#active.set(machineId, running);
+    this.#track(machineId, this.#run(held, running));
+  }
+
+  /** A waiter for an operation; made before the operation is, so that no end is missed. */
+  waiter(operationId: string): Waiter {
+    const { promise, resolve } = Promise.withResolvers<End | undefined>();
+    let waiting = this.#waiters.get(operationId);
+    if (!waiting) this.#waiters.set(operationId, (waiting = new Set()));
+    waiting.add(resolve);
+    const release = (): void => {
+      waiting.delete(resolve);
+      if (waiting.size === 0) this.#waiters.delete(operationId);
+    };
+    return {
+      release,
+      ended: async (timeoutMs) => {
+        const timer = this.#edges.clock.timer(timeoutMs, () => resolve(undefined));
+        try {
+          return await promise;
+        } finally {
+          timer.clear();
+          release();
+        }
+      },
+    };
+  }
+
+  #wake(operationId: string, end: End = {}): void {
+    for (const done of this.#waiters.get(operationId) ?? []) done(end);
+  }
+
+  #cancel(operationId: string): void {
+    for (const running of this.#active.values()) {
+      if (running.operationId === operationId) running.cancel.abort("cancelled");
+    }
+  }
+
+  #track(machineId: string, work: Promise<void>): void {
+    const tracked = work
+      .catch((error: unknown) => {
+        if (error instanceof InvariantError) throw error;
+        this.#edges.log.warn("operation was interrupted", { machineId, problem: messageOf(error) });
+        this.#later(machineId, storeRetryMs);
+      })
+      .finally(() => {
+        this.#active.delete(machineId);
+        this.#work.delete(tracked);
+        if (this.#stop.signal.aborted) return;
+        this.#consider(machineId);
+        for (const waiting of [...this.#postponed].slice(0, maxRunning - this.#active.size)) {
+          this.#postponed.delete(waiting);
+          this.#consider(waiting);
+        }
+      });
+    this.#work.add(tracked);
+  }
+
+  #later(machineId: string, delayMs: number): void {
+    this.#timers.get(machineId)?.clear();
+    const timer = this.#edges.clock.timer(delayMs, () => {
+      this.#timers.delete(machineId);
+      this.#consider(machineId);
+    });
+    this.#timers.set(machineId, timer);
+  }
+
+  #consider(machineId: string): void {
+    if (this.#stop.signal.aborted || this.#active.has(machineId) || this.board.claimed(machineId)) return;
+    const head = this.board.head(machineId);
+    if (!head) return;
+    const now = this.#edges.clock.now();
+    const notBefore = head.avoid === this.#session.replicaId ? head.notBefore + avoidMs : head.notBefore;
+    if (notBefore > now) return this.#later(machineId, notBefore - now);
+    if (this.#active.size >= maxRunning) {
+      this.#postponed.add(machineId);
+      return;
+    }
+    const running: Running = { operationId: head.operationId, cancel: new AbortController() };
+    this.#active.set(machineId, running);
+    this.#track(
+      machineId,
+      this.#claim(machineId, head.operationId).then((held) => (held ? this.#run(held, running) : undefined)),
+    );
+  }
+
+  /** Takes the claim and marks the operation as running; `undefined` when somebody else was first. */
+  async #claim(machineId: string, operationId: string): Promise<Held | undefined> {
+    const lease = await this.#session.lease();
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const operation = await this.#documents.get(keys.operation(operationId), operationSchema);
+      const machineKey = operation && keys.machine(operation.value.project, machineId);
+      const record = machineKey && (await this.#documents.get(machineKey, machineRecordSchema));
+      if (!operation || !record) {
+        // Nothing left to work on: the entry must not block the queue for ever.
+        await new Change()
+          .absent(keys.claim(machineId))
+          .delete(keys.queue(machineId, operationId))
+          .commit(this.#store, this.#edges);
+        return undefined;
+      }
+      const now = this.#edges.clock.now();
+      const begun: Operation = {
+        ...operation.value,
+        state: "running",
+        attempt: operation.value.attempt + 1,
+        startedAt: operation.value.startedAt ?? formatTime(now),
+        updatedAt: formatTime(now),
+      };
+      const next = transitional(begun, record.value, now);
+      const taken = await new Change()
+        .absent(keys.claim(machineId))
+        .unchanged(operation.key, operation.modRevision)
+        .unchanged(record.key, record.modRevision)
+        .put(keys.claim(machineId), { operation: operationId, replica: this.#session.replicaId }, lease.id)
+        .put(operation.key, begun)
+        .put(record.key, next)
+        .commit(this.#store, this.#edges);
+      if (taken.succeeded) {
+        return {
+          operation: begun,
+          record: { ...record, value: next, modRevision: taken.revision },
+          fence: { key: keys.claim(machineId), revision: taken.revision },
+        };
+      }
+      const { kvs } = await this.#store.range({ key: keys.claim(machineId), keysOnly: true });
+      if (kvs.length > 0) return undefined;
+    }
+    return undefined;
+  }
+
+  async #run(held: Held, running: Running): Promise<void> {
+    const lease = await this.#session.lease();
+    const signal = AbortSignal.any([lease.signal, this.#stop.signal, running.cancel.signal]);
+    if (this.board.cancelRequested(held.operation.id)) running.cancel.abort("cancelled");
+    const progress = new Progress(this.#store, this.#edges, held);
+    const call: ProviderCall = { signal, progress: (update) => progress.report(update) };
+    let effect: Effect;
+    let ended: Operation;
+    const now = (): string => formatTime(this.#edges.clock.now());
+    try {
+      signal.throwIfAborted();
+      effect = await perform(held.operation, held.record.value, this.#tools, call);
+      const time = now();
+      const { error: _, notBefore: __, ...rest } = held.operation;
+      ended = { ...rest, state: "succeeded", progressPercent: 100, updatedAt: time, finishedAt: time };
+    } catch (error) {
+      // Interrupted from outside: somebody else goes on with it, nothing is written.
+      if (lease.signal.aborted || this.#stop.signal.aborted) throw error;
+      await progress.settle();
+      const cancelled = running.cancel.signal.aborted;
+      if (!cancelled && shouldRetry(held.operation, error)) return this.#postpone(held, error);
+      this.#edges.log.warn(cancelled ? "operation was cancelled" : "operation failed", {
+        operationId: held.operation.id,
+        kind: held.operation.kind,
+        machineId: held.operation.machineId,
+        problem: messageOf(error),
+      });
+      const limit = new AbortController();
+      const timer = this.#edges.clock.timer(observeLimitMs, () => limit.abort("took too long"));
+      const after = { ...call, signal: AbortSignal.any([lease.signal, this.#stop.signal, limit.signal]) };
+      ({ effect, operation: ended } = await failure(held, error, cancelled, this.#tools, after, now()));
+      timer.clear();
+    }
+    await progress.settle();
+    await this.#finish(held, ended, effect);
+  }
+
+  /** Gives the claim back and leaves the operation in the queue for a later attempt. */
+  async #postpone(held: Held, error: unknown): Promise<void> {
+    const { operation, fence } = held;
+    const now = this.#edges.clock.now();
+    const delay = retryDelayMs(operation.attempt, this.#edges.random);
+    const { queued, entry } = postponed(operation, error, now, delay, this.#session.replicaId);
+    await new Change()
+      .fencedBy(fence)
+      .put(keys.operation(operation.id), queued)
+      .put(keys.queue(operation.machineId, operation.id), entry)
+      .delete(fence.key)
+      .commit(this.#store, this.#edges);
+  }
+
+  async #finish(held: Held, ended: Operation, effect: Effect): Promise<void> {
+    const { operation, fence } = held;
+    let record: Stored<MachineRecord> | undefined = held.record;
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const change = new Change().fencedBy(fence);
+      let next: MachineRecord | undefined;
+      if (record) {
+        const { operation: shown, ...rest } = record.value;
+        next = effect(
+          shown && shown.id !== operation.id ? { ...rest, operation: shown } : rest,
+          change.unchanged(record.key, record.modRevision),
+          this.#edges.clock.now(),
+        );
+        if (next) change.put(record.key, next);
+      }
+      const done = await change
+        .put(keys.operation(operation.id), ended)
+        .delete(keys.queue(operation.machineId, operation.id))
+        .delete(keys.cancel(operation.id))
+        .delete(fence.key)
+        .commit(this.#store, this.#edges);
+      if (done.succeeded) {
+        this.#onEnd(ended);
+        this.#wake(operation.id, { operation: ended, ...(next ? { record: next } : {}) });
+        return;
+      }
+      const { kvs } = await this.#store.range({ key: fence.key });
+      if (kvs[0]?.createRevision !== fence.revision) return;
+      record = await this.#documents.get(held.record.key, machineRecordSchema);
+    }
+    throw new Error(`machine ${operation.machineId} is changed too often to write down an operation`);
+  }
+}

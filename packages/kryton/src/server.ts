@@ -1,0 +1,318 @@
+/**
+ * A whole machine API: everything wired together, with a start and an end.
+ *
+ * `krytond` serves one alone; `kontinuum serve` embeds one. The store is given and shared; all else
+ * belongs to this server and ends with it.
+ */
+import { readFile } from "node:fs/promises";
+import http from "node:http";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import { CodedError, messageOf, type Edges } from "@kontinuum/std";
+import type { Store } from "@kontinuum/storage";
+import type { Hono } from "hono";
+import { ApiKeyAuthenticator } from "./auth/api-keys.ts";
+import type { Authenticator } from "./auth/authenticator.ts";
+import { disabledAuthenticator } from "./auth/disabled.ts";
+import { FailureLimit } from "./auth/failure-limit.ts";
+import { openProxyAuthenticator } from "./auth/proxy.ts";
+import { TicketKeys } from "./auth/ticket-keys.ts";
+import { Tickets } from "./auth/tickets.ts";
+import { builtInCatalog, loadCatalog } from "./catalog/catalog.ts";
+import { ImageInventory } from "./catalog/inventory.ts";
+import type { Config } from "./config/config.ts";
+import { Doctor } from "./doctor/doctor.ts";
+import { EventLog } from "./events/event-log.ts";
+import { StreamHub } from "./events/stream-hub.ts";
+import { Keeper } from "./housekeeping/keeper.ts";
+import { createHandler, type AppEnv } from "./http/app.ts";
+import { Idempotency } from "./http/idempotency.ts";
+import { Pipeline } from "./http/pipeline.ts";
+import { RateLimit } from "./http/rate-limit.ts";
+import { routeNamer } from "./http/route-names.ts";
+import { allRoutes } from "./http/routes.ts";
+import type { Services } from "./http/services.ts";
+import { replayReply } from "./http/replay.ts";
+import { Metrics } from "./metrics/metrics.ts";
+import type { CatalogImage } from "./model/image.ts";
+import { machineRecordSchema } from "./operations/record.ts";
+import { OperationRunner } from "./operations/runner.ts";
+import { createProvider } from "./provider/registry.ts";
+import type { DemoHook } from "./providers/demo/hook.ts";
+import { MachineService } from "./service/machines.ts";
+import { OperationService } from "./service/operations.ts";
+import { SnapshotService } from "./service/snapshots.ts";
+import { readSecrets } from "./service/guest-secrets.ts";
+import { Documents } from "./store/documents.ts";
+import { keys } from "./store/keyspace.ts";
+import { Leadership } from "./store/leadership.ts";
+import type { Sealer } from "./store/sealer.ts";
+import { ReplicaSession } from "./store/session.ts";
+import { Expiry } from "./ttl/expiry.ts";
+
+const headerTimeoutMs = 5_000;
+const requestTimeoutMs = 30_000;
+const idleTimeoutMs = 120_000;
+const maxHeaderBytes = 1024 * 1024;
+
+/** What a server is made from. */
+export interface KrytonOptions {
+  readonly store: Store;
+  readonly edges: Edges;
+  readonly config: Config;
+  readonly sealer: Sealer;
+  /** Recognises callers instead of what the configuration says. */
+  readonly authenticator?: Authenticator;
+  /** Projects instead of the configured ones; asked at each request. */
+  readonly projects?: () => readonly string[];
+  /** Images beside the catalog's. */
+  readonly extraImages?: readonly CatalogImage[];
+  /** Boots something behind demo machines. */
+  readonly onMachine?: DemoHook;
+  /** Pages beside the API, given what they may use. */
+  readonly pages?: (services: Services) => Hono<AppEnv>;
+}
+
+/** A machine API that can be started once and stopped. */
+export interface Kryton {
+  /** Starts everything; resolves when requests are served. Fails with `unavailable` when the address is in use. */
+  start(): Promise<void>;
+  /** Stops taking requests, drains, interrupts what runs (it goes on elsewhere), frees everything. */
+  stop(): Promise<void>;
+  /** Where it is reached; known after `start`. */
+  readonly url: string;
+  /** For an embedding program: what routes and pages use. */
+  readonly services: Services;
+}
+
+/** Builds a server. Fails with `invalid_argument` for what the configuration should not say. */
+export async function createKryton(options: KrytonOptions): Promise<Kryton> {
+  const { store, edges, config, sealer } = options;
+  const catalog =
+    config.imagesFile === "" ? builtInCatalog(options.extraImages) : await loadCatalog(config.imagesFile);
+  const provider = await createProvider({ store, edges, config, catalog, onMachine: options.onMachine });
+  const authenticator = options.authenticator ?? (await openAuthenticator(config, edges));
+  const tls = await readTls(config);
+  const documents = new Documents(store, edges.log);
+  const metrics = new Metrics();
+  const session = new ReplicaSession(store, edges);
+  const projects = options.projects ?? (() => config.projects);
+  const defaultProject = (): string => config.defaultProject;
+  const runner = new OperationRunner({
+    store,
+    edges,
+    session,
+    tools: {
+      provider,
+      documents,
+      image: (id) => catalog.get(id),
+      secrets: (machineId) => readSecrets(documents, sealer, machineId),
+      machine: async (project, id) =>
+        (await documents.get(keys.machine(project, id), machineRecordSchema))?.value,
+    },
+    onEnd: (operation) => metrics.outcome(operation.kind, operation.state),
+  });
+  const inventory = new ImageInventory({ catalog, provider: provider.name, sources: [] });
+  const machines = new MachineService({
+    store,
+    edges,
+    session,
+    runner,
+    provider,
+    catalog,
+    sealer,
+    available: (entry) => inventory.available(entry),
+    quota: (project) => config.quotas.get(project) ?? config.quotas.get("*"),
+  });
+  const events = new EventLog(store, edges, config.eventsRetention);
+  const streams = new StreamHub(events, edges);
+  const tickets = new Tickets({
+    edges,
+    keys: new TicketKeys(store, edges, sealer),
+    secure: () => tls !== undefined || config.publicUrl.startsWith("https://"),
+  });
+  const services: Services = {
+    store,
+    edges,
+    config,
+    provider,
+    authenticator,
+    tickets,
+    inventory,
+    machines,
+    snapshots: new SnapshotService({ store, edges, provider, machines }),
+    operations: new OperationService({ store, edges }),
+    runner,
+    events,
+    streams,
+    doctor: new Doctor({ edges, config, authMode: authenticator.mode, provider, catalog, projects }),
+    metrics,
+    goldenImages: () => Promise.resolve(false),
+    projects,
+    defaultProject,
+  };
+  const routes = allRoutes(services);
+  metrics.routeName = routeNamer(routes);
+  metrics.gauge({ name: "kryton_event_streams", help: "Open event streams.", read: () => streams.size });
+  metrics.gauge({
+    name: "kryton_operations_waiting",
+    help: "Operations that wait or run.",
+    read: () => runner.board.total,
+  });
+  metrics.gauge({
+    name: "kryton_operations_running",
+    help: "Operations running in this replica.",
+    read: () => runner.running,
+  });
+  const pipeline = new Pipeline({
+    edges,
+    authenticator,
+    tickets,
+    failures: new FailureLimit(edges.clock),
+    rateLimit: new RateLimit(edges.clock, config.rateLimitRps, config.rateLimitBurst),
+    idempotency: new Idempotency(store, edges, session),
+    allowedHosts: config.allowedHosts,
+    projects,
+    defaultProject,
+    replay: (route, project, machineId) => replayReply(machines, route, project, machineId),
+  });
+  const handler = createHandler({
+    routes,
+    pipeline,
+    prelude: { edges, metrics, corsOrigins: config.corsOrigins },
+    pages: options.pages?.(services),
+  });
+  const server = createServer(tls, handler);
+  authenticator.onChange?.(() => streams.recheck());
+
+  const leadership = new Leadership(store, edges, session);
+  const expiry = new Expiry({
+    store,
+    edges,
+    leadership,
+    machines,
+    intervalMs: config.reconcileIntervalMs,
+    onExpired: () =>
+      metrics.count("kryton_machines_expired_total", "Machines deleted because their time was over."),
+  });
+  const keeper = new Keeper({ store, edges, leadership, retention: config.eventsRetention });
+  const stopping = new AbortController();
+  const loops: Promise<void>[] = [];
+  let url = "";
+
+  return {
+    services,
+    get url() {
+      return url;
+    },
+    async start() {
+      await provider.open?.();
+      const ready = Promise.withResolvers<void>();
+      loops.push(events.run(ready.resolve, stopping.signal));
+      await Promise.all([ready.promise, runner.start()]);
+      streams.start();
+      loops.push(expiry.run(stopping.signal), keeper.run(stopping.signal));
+      url = await listen(server, config, tls !== undefined);
+    },
+    async stop() {
+      const closed = closeServer(server, config.shutdownTimeoutMs, edges);
+      streams.stop();
+      await closed;
+      stopping.abort();
+      await runner.stop();
+      await session.stop();
+      await Promise.allSettled(loops);
+      authenticator.close?.();
+      await provider.close?.();
+    },
+  };
+}
+
+async function openAuthenticator(config: Config, edges: Edges): Promise<Authenticator> {
+  switch (config.authMode) {
+    case "disabled":
+      return disabledAuthenticator;
+    case "apikey":
+      return ApiKeyAuthenticator.open(config.apiKeysFile, edges);
+    case "proxy":
+      return openProxyAuthenticator(config.proxySecretFile);
+  }
+}
+
+interface Tls {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly ca: Buffer | undefined;
+}
+
+async function readTls(config: Config): Promise<Tls | undefined> {
+  if (config.tlsCertFile === "") return undefined;
+  const read = async (variable: string, path: string): Promise<Buffer> => {
+    try {
+      return await readFile(path);
+    } catch (error) {
+      throw new CodedError("invalid_argument", `${variable}: ${messageOf(error)}`);
+    }
+  };
+  const ca =
+    config.clientCaFile === "" ? undefined : await read("KRYTON_CLIENT_CA_FILE", config.clientCaFile);
+  if (ca && !ca.includes("-----BEGIN CERTIFICATE-----")) {
+    throw new CodedError(
+      "invalid_argument",
+      `KRYTON_CLIENT_CA_FILE: ${config.clientCaFile} holds no certificate`,
+    );
+  }
+  return {
+    cert: await read("KRYTON_TLS_CERT_FILE", config.tlsCertFile),
+    key: await read("KRYTON_TLS_KEY_FILE", config.tlsKeyFile),
+    ca,
+  };
+}
+
+function createServer(tls: Tls | undefined, handler: http.RequestListener): http.Server | https.Server {
+  const common: http.ServerOptions = {
+    maxHeaderSize: maxHeaderBytes,
+    headersTimeout: headerTimeoutMs,
+    requestTimeout: requestTimeoutMs,
+    keepAliveTimeout: idleTimeoutMs,
+    noDelay: true,
+  };
+  if (!tls) return http.createServer(common, handler);
+  const mutual = tls.ca ? { ca: tls.ca, requestCert: true, rejectUnauthorized: true } : {};
+  try {
+    return https.createServer(
+      { ...common, cert: tls.cert, key: tls.key, minVersion: "TLSv1.2", ...mutual },
+      handler,
+    );
+  } catch (error) {
+    throw new CodedError(
+      "invalid_argument",
+      `KRYTON_TLS_CERT_FILE or KRYTON_TLS_KEY_FILE: ${messageOf(error)}`,
+    );
+  }
+}
+
+function listen(server: http.Server | https.Server, config: Config, secure: boolean): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const where = `${config.host}:${config.port}`;
+      const why = error.code === "EADDRINUSE" ? "is in use; set KRYTON_ADDR to another" : error.message;
+      reject(new CodedError("unavailable", `address ${where} ${why}`, { cause: error }));
+    });
+    server.listen({ port: config.port, ...(config.host === "" ? {} : { host: config.host }) }, () => {
+      const { address, port, family } = server.address() as AddressInfo;
+      const any = address === "::" || address === "0.0.0.0";
+      const host = any ? "localhost" : family === "IPv6" ? `[${address}]` : address;
+      resolve(`${secure ? "https" : "http"}://${host}:${port}`);
+    });
+  });
+}
+
+async function closeServer(server: http.Server | https.Server, limitMs: number, edges: Edges): Promise<void> {
+  if (!server.listening) return;
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const timer = edges.clock.timer(limitMs, () => server.closeAllConnections());
+  await closed;
+  timer.clear();
+}

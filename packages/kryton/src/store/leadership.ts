@@ -1,0 +1,75 @@
+/**
+ * Work that exactly one replica does at a time: each task has a key bound to its holder's lease.
+ *
+ * The key's creation revision is the fence: whatever the task writes is conditional on it, so a
+ * holder that was away for too long can do nothing any more.
+ */
+import { messageOf, type Edges } from "@kontinuum/std";
+import type { Store } from "@kontinuum/storage";
+import { Change, type Fence } from "./change.ts";
+import { keys } from "./keyspace.ts";
+import type { ReplicaSession } from "./session.ts";
+
+const retryMs = 1_000;
+
+/** A task for one replica. It runs until `signal` aborts; returning early gives the task up for a while. */
+export type LeaderTask = (fence: Fence, signal: AbortSignal) => Promise<void>;
+
+/** Takes part in the elections of one replica. */
+export class Leadership {
+  readonly #store: Store;
+  readonly #edges: Edges;
+  readonly #session: ReplicaSession;
+
+  constructor(store: Store, edges: Edges, session: ReplicaSession) {
+    this.#store = store;
+    this.#edges = edges;
+    this.#session = session;
+  }
+
+  /** Competes for `name` and runs `task` whenever this replica holds it, until `signal` aborts. */
+  async run(name: string, task: LeaderTask, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        const lease = await this.#session.lease();
+        const key = keys.leader(name);
+        const taken = await new Change()
+          .absent(key)
+          .put(key, { replica: this.#session.replicaId }, lease.id)
+          .commit(this.#store, this.#edges);
+        if (taken.succeeded) {
+          await task({ key, revision: taken.revision }, AbortSignal.any([signal, lease.signal]));
+          await new Change()
+            .fencedBy({ key, revision: taken.revision })
+            .delete(key)
+            .commit(this.#store, this.#edges);
+        } else {
+          await this.#vacancy(key, signal);
+          continue;
+        }
+      } catch (error) {
+        if (!signal.aborted)
+          this.#edges.log.warn("leader task stopped", { task: name, problem: messageOf(error) });
+      }
+      await pause(this.#edges, retryMs, signal);
+    }
+  }
+
+  /** Waits until nobody holds `key`. */
+  async #vacancy(key: string, signal: AbortSignal): Promise<void> {
+    const watch = this.#store.watch({ key, filters: ["noput"], signal });
+    try {
+      await watch.ready;
+      const { kvs } = await this.#store.range({ key, keysOnly: true });
+      if (kvs.length === 0) return;
+      for await (const batch of watch) if (batch.events.length > 0) return;
+    } finally {
+      watch.close();
+    }
+  }
+}
+
+/** Sleeps, and returns early without an error when `signal` aborts. */
+export async function pause(edges: Edges, delayMs: number, signal: AbortSignal): Promise<void> {
+  await edges.clock.sleep(delayMs, signal).catch(() => undefined);
+}
