@@ -74,6 +74,8 @@ export interface HttpResponse {
   writeHead(status: number, headers?: Record<string, string | number | readonly string[]>): unknown;
   write(chunk: string | Uint8Array): boolean;
   end(chunk?: string | Uint8Array): unknown;
+  /** Sends the headers before the first byte of a stream's body. */
+  flushHeaders(): void;
   on(event: "close" | "drain" | "error", listener: (...args: unknown[]) => void): unknown;
   destroy(error?: Error): unknown;
 }
@@ -93,7 +95,15 @@ export interface ListenOptions {
   readonly host?: string;
   /** 0 picks a free port. */
   readonly port: number;
-  readonly tls?: { readonly cert: string; readonly key: string; readonly clientCa?: string };
+  /** PEM texts. Client certificates are asked for when one of the authorities is given. */
+  readonly tls?: {
+    readonly cert: string;
+    readonly key: string;
+    /** Whoever signs users' certificates. */
+    readonly clientCa?: string;
+    /** Whoever signs the certificate of a front proxy that names users in `X-Remote-…` headers. */
+    readonly requestHeaderCa?: string;
+  };
 }
 
 /** A CustomResourceDefinition manifest (`apiextensions.k8s.io/v1`) that the server ensures at start. */
@@ -124,6 +134,10 @@ export interface ServerOptions {
   readonly controllers?: readonly Controller[];
   /** Holds what the server itself keeps (leases of its controllers, certificates). Default `kontinuum-system`. */
   readonly systemNamespace?: string;
+  /** Takes audit events (audit.k8s.io/v1 Event, level Metadata). Must not throw and must not block. */
+  readonly audit?: (event: JsonObject) => void;
+  /** Seconds an Event object lives after its last write. Default 3600. */
+  readonly eventTtlSeconds?: number;
   /** Host names accepted while authentication is off, besides loopback (DNS rebinding guard). */
   readonly allowedHosts?: readonly string[];
 }

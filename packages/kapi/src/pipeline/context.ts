@@ -1,0 +1,83 @@
+/**
+ * Everything known about one request while it passes the pipeline.
+ *
+ * Stages fill it from left to right; nothing of it outlives the request.
+ */
+import type { UserInfo } from "../contract.ts";
+import type { Answering } from "../wire/respond.ts";
+import type { Exchange, WireRequest } from "../wire/request.ts";
+import type { HttpResponse } from "../contract.ts";
+import { readRequestInfo, type RequestInfo } from "./request-info.ts";
+
+/** Warnings kept for one answer at most. */
+const maxWarnings = 200;
+
+/** One request on its way. */
+export class RequestContext implements Answering {
+  readonly request: WireRequest;
+  readonly response: HttpResponse;
+  /** Path as sent, without query. */
+  readonly rawPath: string;
+  readonly warnings: string[] = [];
+  /** Facts for the audit log, e.g. why access was granted. */
+  readonly annotations: Record<string, string> = {};
+  auditId = "";
+  /** Whoever acts; after impersonation, the impersonated. */
+  user: UserInfo = { name: "system:anonymous", groups: ["system:unauthenticated"] };
+  /** Whoever was authenticated, when they act as somebody else. */
+  impersonator: UserInfo | undefined;
+  /** True for requests that never left the process. */
+  inProcess = false;
+  /** The connection showed a client certificate that did not verify. */
+  refusedCertificate = false;
+  /** A watch: not bounded by the time of ordinary requests. */
+  longRunning = false;
+  /** Called once the answer of a long-running request has begun. */
+  onStarted: (() => void) | undefined;
+  readonly #search: string;
+  readonly #abort = new AbortController();
+  #query: URLSearchParams | undefined;
+  #info: RequestInfo | undefined;
+
+  constructor({ request, response }: Exchange) {
+    this.request = request;
+    this.response = response;
+    const mark = request.url.indexOf("?");
+    this.rawPath = mark === -1 ? request.url : request.url.slice(0, mark);
+    this.#search = mark === -1 ? "" : request.url.slice(mark + 1);
+    response.on("close", () => this.#abort.abort());
+    response.on("error", () => this.#abort.abort());
+  }
+
+  /** Aborts when the client is gone or the answer complete. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** The query, parsed on first use. */
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.#search);
+    return this.#query;
+  }
+
+  get info(): RequestInfo {
+    this.#info ??= readRequestInfo(this.request.method, this.rawPath, () => this.query);
+    return this.#info;
+  }
+
+  get pretty(): string | undefined {
+    return this.#search === "" ? undefined : (this.query.get("pretty") ?? undefined);
+  }
+
+  /** One query parameter; absent and empty are both `undefined`. */
+  parameter(name: string): string | undefined {
+    if (this.#search === "") return undefined;
+    const value = this.query.get(name);
+    return value === null || value === "" ? undefined : value;
+  }
+
+  /** Adds a text to the answer's `Warning` headers. */
+  warn(text: string): void {
+    if (this.warnings.length < maxWarnings) this.warnings.push(text);
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * The guard for servers without authentication: a web page open in somebody's browser must not reach the API.
+ *
+ * While everybody may do everything, the Host header must name this machine (DNS rebinding), and what browsers send
+ * across sites is refused (CSRF): a foreign Origin, a form's content type.
+ */
+import { isIP } from "node:net";
+import type { RequestContext } from "./context.ts";
+import { badRequest, StatusError } from "../status/status.ts";
+import { parseMediaType } from "../wire/media-type.ts";
+import { header } from "../wire/request.ts";
+
+/** The host name of a Host header or origin, without port and brackets, lower case. */
+function hostName(value: string): string {
+  const host = value.toLowerCase();
+  if (host.startsWith("[")) return host.slice(1, Math.max(1, host.indexOf("]")));
+  return host.replace(/:\d+$/, "");
+}
+
+function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
+}
+
+const safeMethods = new Set(["GET", "HEAD", "OPTIONS"]);
+const structured = /^application\/(json|yaml|vnd\.kubernetes\.protobuf|([a-z-]+\+(json|yaml))|grpc.*)$/;
+
+/** Makes the guard. `allowedHosts` are accepted besides loopback. Refuses with 403. */
+export function hostGuard(allowedHosts: readonly string[]): (context: RequestContext) => void {
+  const allowed = new Set(allowedHosts.map((host) => host.toLowerCase()));
+  const known = (host: string): boolean => isLoopback(host) || allowed.has(host);
+  return (context) => {
+    if (context.inProcess) return;
+    const { request } = context;
+    const host = hostName(header(request, ":authority") ?? header(request, "host") ?? "");
+    if (!known(host)) {
+      throw new StatusError(
+        403,
+        "Forbidden",
+        `forbidden: host ${JSON.stringify(host.slice(0, 253))} is not this server; add it to the allowed hosts, or turn authentication on`,
+        {},
+      );
+    }
+    const unsafe = !safeMethods.has(request.method) || header(request, "upgrade") !== undefined;
+    const origin = header(request, "origin");
+    if (unsafe && origin !== undefined) {
+      let from = "";
+      try {
+        from = hostName(new URL(origin).host);
+      } catch {
+        // An opaque origin ("null") is no known host.
+      }
+      if (!known(from))
+        throw new StatusError(
+          403,
+          "Forbidden",
+          "forbidden: requests from other web sites are refused while authentication is off",
+          {},
+        );
+    }
+    const fromBrowser = origin !== undefined || header(request, "sec-fetch-site") !== undefined;
+    if (unsafe && fromBrowser && !safeMethods.has(request.method) && request.method !== "DELETE") {
+      const { type } = parseMediaType(header(request, "content-type") ?? "");
+      if (!structured.test(type)) throw badRequest("requests of browsers need a JSON content type");
+    }
+  };
+}

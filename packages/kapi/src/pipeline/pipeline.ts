@@ -1,0 +1,152 @@
+/**
+ * The life of a request: one list of stages over one context, the same for every way a request can come in.
+ *
+ * A stage throws a `StatusError` to refuse; whatever else is thrown is a bug of ours, is logged under the request's
+ * audit id and answered as 500. Nothing that happens here ends the process or touches another request.
+ */
+import { messageOf, type Edges } from "@kontinuum/std";
+import { accessDenied, attributesOf } from "../auth/access.ts";
+import type { Identity } from "../auth/identity.ts";
+import { impersonate } from "../auth/impersonate.ts";
+import type { Authorizer } from "../contract.ts";
+import { StatusError, toStatusError, timeout, unauthorized } from "../status/status.ts";
+import { header } from "../wire/request.ts";
+import { sendValue, sendText } from "../wire/respond.ts";
+import type { Audit } from "./audit.ts";
+import type { RequestContext } from "./context.ts";
+import type { InFlight } from "./in-flight.ts";
+import { maxUrlLength } from "./request-info.ts";
+
+/** A step of the pipeline. */
+export interface Stage {
+  readonly name: string;
+  run(context: RequestContext): void | Promise<void>;
+}
+
+/** Longest time of an ordinary request. */
+const requestTimeoutMs = 60_000;
+
+/** What the pipeline is made of. */
+export interface PipelineOptions {
+  readonly edges: Edges;
+  /** Refuses what browsers send across sites; absent while authentication is on. */
+  readonly guard: ((context: RequestContext) => void) | undefined;
+  readonly identity: Identity;
+  readonly access: Authorizer;
+  readonly inFlight: InFlight;
+  readonly audit: Audit;
+  readonly route: (context: RequestContext) => Promise<void>;
+}
+
+/** Runs requests through the stages. */
+export class Pipeline {
+  readonly #options: PipelineOptions;
+  readonly #stages: readonly Stage[];
+
+  constructor(options: PipelineOptions) {
+    this.#options = options;
+    const { guard, identity, access, inFlight, audit, route } = options;
+    this.#stages = [
+      { name: "identify", run: (context) => this.#identify(context) },
+      { name: "guard", run: (context) => guard?.(context) },
+      { name: "authenticate", run: (context) => authenticate(identity, context) },
+      { name: "impersonate", run: (context) => impersonate(access, context) },
+      { name: "audit", run: (context) => audit.received(context) },
+      { name: "authorize", run: (context) => authorize(access, context) },
+      {
+        name: "answer",
+        run: async (context) => {
+          const leave = inFlight.enter(context);
+          // A watch gives its place back once its answer has begun.
+          if (context.info.verb === "watch") context.onStarted = leave;
+          try {
+            await route(context);
+          } finally {
+            leave();
+          }
+        },
+      },
+    ];
+  }
+
+  /** Answers a request; never fails. */
+  async run(context: RequestContext): Promise<void> {
+    const { edges, audit } = this.#options;
+    const timer = edges.clock.timer(requestTimeoutMs, () => {
+      if (context.response.headersSent || context.longRunning) return;
+      void this.#fail(context, timeout("request did not complete within the allotted time"));
+    });
+    try {
+      for (const stage of this.#stages) {
+        const pending = stage.run(context);
+        if (pending) await pending;
+      }
+    } catch (error) {
+      await this.#fail(context, error);
+    } finally {
+      timer.clear();
+      audit.completed(context);
+    }
+  }
+
+  #identify(context: RequestContext): void {
+    const sent = header(context.request, "audit-id");
+    context.auditId =
+      sent !== undefined && /^[\w.-]{1,64}$/.test(sent) ? sent : this.#options.edges.random.uuid();
+    context.response.setHeader("audit-id", context.auditId);
+    if (context.request.url.length > maxUrlLength)
+      throw new StatusError(414, "BadRequest", "the request's URL is too long");
+    if (!context.request.url.startsWith("/"))
+      throw new StatusError(400, "BadRequest", "the request's target must be a path");
+    context.longRunning = context.info.verb === "watch" && context.info.isResource;
+  }
+
+  async #fail(context: RequestContext, error: unknown): Promise<void> {
+    const { edges } = this.#options;
+    const status = toStatusError(error);
+    if (status.code >= 500 && status.cause !== undefined) {
+      const { cause } = status;
+      edges.log.error("request failed", {
+        auditId: context.auditId,
+        method: context.request.method,
+        path: context.rawPath,
+        reason: messageOf(cause),
+        stack: cause instanceof Error ? cause.stack : undefined,
+      });
+    }
+    context.annotations["kapi/outcome"] = status.reason;
+    const { response } = context;
+    try {
+      if (response.headersSent) return void response.destroy();
+      const retry = status.details?.retryAfterSeconds;
+      if (retry !== undefined && retry > 0) response.setHeader("retry-after", String(retry));
+      if (status.code === 404 && status.reason === "" && !context.info.isResource)
+        return await sendText(context, 404, `${status.message}\n`);
+      if (status.code === 413 || status.code === 401) closeAfter(context);
+      await sendValue(context, status.code, status.toObject());
+    } catch (again) {
+      edges.log.warn("an answer could not be sent", { auditId: context.auditId, reason: messageOf(again) });
+      response.destroy();
+    }
+  }
+}
+
+/** An HTTP/1.1 body that is not read to its end can't be followed by another request. */
+function closeAfter(context: RequestContext): void {
+  if (header(context.request, ":method") === undefined && !context.inProcess)
+    context.response.setHeader("connection", "close");
+}
+
+async function authenticate(identity: Identity, context: RequestContext): Promise<void> {
+  if (context.inProcess) return;
+  if (context.refusedCertificate) throw unauthorized();
+  context.user = await identity.authenticate(context);
+}
+
+async function authorize(access: Authorizer, context: RequestContext): Promise<void> {
+  const attributes = attributesOf(context.user, context.info);
+  const { decision, reason } = await access.authorize(attributes);
+  context.annotations["authorization.k8s.io/decision"] = decision === "allow" ? "allow" : "forbid";
+  if (reason !== "") context.annotations["authorization.k8s.io/reason"] = reason;
+  if (decision !== "allow") throw accessDenied(attributes, decision === "deny" ? reason : "");
+}

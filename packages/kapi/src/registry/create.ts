@@ -1,0 +1,200 @@
+/**
+ * Create: from a decoded body to a stored object.
+ *
+ * Order: type and place checks, pruning, defaults, mutating admission, server-owned fields, managed fields,
+ * validation, validating admission, one conditional write.
+ */
+import { nameSuffix, type JsonObject } from "@kontinuum/std";
+import { cloneJson } from "../json/json.ts";
+import { updateManagedFields } from "../patch/index.ts";
+import type { RequestContext } from "../pipeline/context.ts";
+import type { ResourceDefinition, StrategyContext } from "../resource.ts";
+import { alreadyExists, badRequest, invalid, StatusError } from "../status/status.ts";
+import type { AdmissionRequest } from "../admission/admission.ts";
+import type { RegistryDeps } from "./deps.ts";
+import { otherVersions } from "./other-versions.ts";
+import { reportFields } from "./field-strictness.ts";
+import {
+  claimForCreate,
+  dedupeOwners,
+  metadataErrors,
+  metadataOf,
+  metaText,
+  normalizeMetadata,
+  timestamp,
+} from "./metadata.ts";
+import type { WriteOptions } from "./options.ts";
+import { apiVersionOf, withRevision } from "./resource-store.ts";
+
+/** Names tried for one `generateName`. */
+const maxNameTries = 8;
+/** `generateName` is cut to this length before the suffix. */
+const maxBaseLength = 58;
+
+/** A create to carry out. */
+export interface CreateRequest {
+  readonly context: RequestContext;
+  readonly resource: ResourceDefinition;
+  readonly namespace: string;
+  /** Changed in place. */
+  readonly object: JsonObject;
+  readonly duplicates: readonly string[];
+  readonly options: WriteOptions;
+  /** Managed fields are already computed (server-side apply). */
+  readonly managed?: boolean;
+  /** Unknown fields were already reported. */
+  readonly pruned?: boolean;
+}
+
+/** Refuses a body whose type or place is not the route's. Fails with 400. */
+export function checkTypeAndPlace(
+  resource: ResourceDefinition,
+  namespace: string,
+  name: string,
+  object: JsonObject,
+): void {
+  const apiVersion = apiVersionOf(resource);
+  const { apiVersion: sentVersion, kind: sentKind } = object;
+  if (sentVersion !== undefined && sentVersion !== "" && sentVersion !== apiVersion) {
+    throw badRequest(
+      `the API version in the data (${String(sentVersion)}) does not match the expected API version (${apiVersion})`,
+    );
+  }
+  if (sentKind !== undefined && sentKind !== "" && sentKind !== resource.kind) {
+    throw badRequest(
+      `the kind in the data (${String(sentKind)}) does not match the expected kind (${resource.kind})`,
+    );
+  }
+  if ((sentKind === undefined || sentVersion === undefined) && resource.origin === "custom") {
+    throw badRequest(`Object 'Kind' is missing: apiVersion and kind must be set`);
+  }
+  object["apiVersion"] = apiVersion;
+  object["kind"] = resource.kind;
+  const metadata = metadataOf(object);
+  const sentNamespace = metaText(object, "namespace");
+  if (resource.namespaced) {
+    if (sentNamespace !== "" && sentNamespace !== namespace) {
+      throw badRequest(
+        "the namespace of the provided object does not match the namespace sent on the request",
+      );
+    }
+    metadata["namespace"] = namespace;
+  } else if (sentNamespace !== "") {
+    throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
+  }
+  const sentName = metaText(object, "name");
+  if (name !== "" && sentName !== "" && sentName !== name) {
+    throw badRequest(`the name of the object (${sentName}) does not match the name on the URL (${name})`);
+  }
+  if (name !== "") metadata["name"] = name;
+}
+
+/** What strategies learn of the request. */
+export function strategyContext(
+  deps: RegistryDeps,
+  context: RequestContext,
+  subresource: string,
+): StrategyContext {
+  return { user: context.user, now: deps.edges.clock.now(), subresource };
+}
+
+/** Creates an object; answers it as stored (or as it would be, on a dry run). */
+export async function createObject(deps: RegistryDeps, request: CreateRequest): Promise<JsonObject> {
+  const { context, resource, namespace, object, options } = request;
+  normalizeMetadata(object);
+  checkTypeAndPlace(resource, namespace, "", object);
+  if (metaText(object, "resourceVersion") !== "") {
+    throw new StatusError(500, "", "resourceVersion should not be set on objects to be created");
+  }
+  if (!request.pruned)
+    reportFields(context, resource, options.fieldValidation, resource.prune(object), request.duplicates);
+  resource.applyDefaults(object);
+  claimForCreate(object);
+  const admission: AdmissionRequest = {
+    operation: "CREATE",
+    resource,
+    subresource: "",
+    namespace: resource.kind === "Namespace" ? metaText(object, "name") : namespace,
+    name: metaText(object, "name"),
+    object,
+    oldObject: undefined,
+    user: context.user,
+    dryRun: options.dryRun,
+    options: {
+      kind: "CreateOptions",
+      apiVersion: "meta.k8s.io/v1",
+      ...(options.dryRun ? { dryRun: ["All"] } : {}),
+      fieldManager: options.fieldManager,
+      fieldValidation: options.fieldValidation,
+    },
+    warn: (text) => context.warn(text),
+    annotate: (key, value) => (context.annotations[key] = value),
+  };
+  await deps.admission.mutate(admission);
+  const mutated = admission.object ?? object;
+  normalizeMetadata(mutated);
+  const base = metaText(mutated, "name") === "" ? metaText(mutated, "generateName") : "";
+  const tries = base === "" ? 1 : maxNameTries;
+  for (let attempt = 1; attempt <= tries; attempt++) {
+    const candidate = attempt < tries ? cloneJson(mutated) : mutated;
+    if (base !== "")
+      metadataOf(candidate)["name"] = `${base.slice(0, maxBaseLength)}${nameSuffix(deps.edges.random)}`;
+    const stored = await storeNew(deps, request, candidate, admission);
+    if (stored) return stored;
+  }
+  const error = alreadyExists(resource, base === "" ? metaText(mutated, "name") : base);
+  if (base === "") throw error;
+  throw new StatusError(409, "AlreadyExists", error.message, { ...error.details, retryAfterSeconds: 1 });
+}
+
+/** One attempt; `undefined` when the generated name is taken. */
+async function storeNew(
+  deps: RegistryDeps,
+  request: CreateRequest,
+  object: JsonObject,
+  admission: AdmissionRequest,
+): Promise<JsonObject | undefined> {
+  const { context, resource, namespace, options } = request;
+  const strategy = strategyContext(deps, context, "");
+  if (dedupeOwners(object))
+    context.warn(
+      ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests",
+    );
+  resource.prepareForCreate(object, strategy);
+  const metadata = metadataOf(object);
+  metadata["uid"] = deps.edges.random.uuid();
+  metadata["creationTimestamp"] = timestamp(strategy.now);
+  const result = request.managed
+    ? object
+    : await updateManagedFields({
+        resource,
+        before: undefined,
+        after: object,
+        manager: options.fieldManager,
+        operation: "Update",
+        subresource: "",
+        now: timestamp(strategy.now),
+        versions: otherVersions(deps, resource),
+      });
+  const name = metaText(result, "name");
+  const errors = [...metadataErrors(result, resource), ...resource.validateCreate(result, strategy)];
+  if (errors.length > 0) throw invalid(resource, name, errors);
+  for (const text of resource.warnings(result)) context.warn(text);
+  for (const guard of deps.guards)
+    await guard({ context, resource, subresource: "", object: result, old: undefined });
+  await deps.admission.validate({ ...admission, name, object: result });
+  const store = deps.storage.of(resource);
+  const key = store.key(namespace, name);
+  if (options.dryRun) {
+    const present = await store.read(key);
+    if (!present) return result;
+    throw alreadyExists(resource, name);
+  }
+  const ttl = deps.ttlSeconds(resource);
+  const lease = ttl > 0 ? await deps.storage.leases.lease(ttl) : 0n;
+  const written = await store.create(key, await store.encode(resource, result), lease);
+  if (written.done) return withRevision(result, written.revision);
+  if (metaText(object, "generateName") !== "" && metaText(request.object, "name") === "") return undefined;
+  const deleting = written.current !== undefined && written.current.rest.includes('"deletionTimestamp":');
+  throw alreadyExists(resource, name, deleting && written.current?.error === undefined);
+}

@@ -1,0 +1,291 @@
+/**
+ * Delete and deletecollection: preconditions, propagation, finalizers, grace, removal.
+ */
+import { isObject, type JsonObject } from "@kontinuum/std";
+import type { AdmissionRequest } from "../admission/admission.ts";
+import { cloneJson } from "../json/json.ts";
+import type { RequestContext } from "../pipeline/context.ts";
+import type { FieldError, ResourceDefinition } from "../resource.ts";
+import { badRequest, conflict, invalid, notFound, StatusError } from "../status/status.ts";
+import { encodeStored, entryObject, type CacheEntry } from "../watch-cache/entry.ts";
+import { beginDeletion, gracePeriod, isHeld } from "./deletion-rules.ts";
+import type { RegistryDeps } from "./deps.ts";
+import {
+  finalizersOf,
+  foregroundFinalizer,
+  metadataOf,
+  metaText,
+  orphanFinalizer,
+  setFinalizers,
+  timestamp,
+} from "./metadata.ts";
+import { withRevision, type ResourceStore } from "./resource-store.ts";
+
+const maxRounds = 10;
+
+/** What becomes of dependents. */
+export type Propagation = "Orphan" | "Background" | "Foreground";
+
+/** Options of a delete. */
+export interface DeleteOptions {
+  readonly dryRun: boolean;
+  readonly propagation: Propagation | undefined;
+  readonly gracePeriodSeconds: number | undefined;
+  readonly uid: string | undefined;
+  readonly resourceVersion: string | undefined;
+}
+
+/** Reads options from the body, or from the query when there is no body. Fails with 400 and 422. */
+export function parseDeleteOptions(context: RequestContext, body: JsonObject | undefined): DeleteOptions {
+  const source: JsonObject = body ?? fromQuery(context);
+  if (body && body["kind"] !== undefined && body["kind"] !== "DeleteOptions") {
+    throw badRequest(`the body of a delete must be DeleteOptions, not ${String(body["kind"])}`);
+  }
+  const errors: FieldError[] = [];
+  const dryRuns = Array.isArray(source["dryRun"]) ? source["dryRun"] : [];
+  for (const value of dryRuns) {
+    if (value !== "All")
+      errors.push({
+        reason: "FieldValueNotSupported",
+        field: "dryRun",
+        message: `Unsupported value: ${JSON.stringify(value)}: supported values: "All"`,
+      });
+  }
+  let propagation: Propagation | undefined;
+  const policy = source["propagationPolicy"];
+  const orphan = source["orphanDependents"];
+  if (policy === "Orphan" || policy === "Background" || policy === "Foreground") propagation = policy;
+  else if (policy !== undefined && policy !== null && policy !== "") {
+    errors.push({
+      reason: "FieldValueNotSupported",
+      field: "propagationPolicy",
+      message: `Unsupported value: ${JSON.stringify(policy)}: supported values: "Background", "Foreground", "Orphan"`,
+    });
+  }
+  if (typeof orphan === "boolean") {
+    if (propagation !== undefined) {
+      errors.push({
+        reason: "FieldValueInvalid",
+        field: "propagationPolicy",
+        message: `Invalid value: ${JSON.stringify(policy)}: orphanDependents and deletionPropagation cannot be both set`,
+      });
+    }
+    propagation = orphan ? "Orphan" : "Background";
+  }
+  const grace = source["gracePeriodSeconds"];
+  if (grace !== undefined && grace !== null && (typeof grace !== "number" || !Number.isInteger(grace)))
+    throw badRequest("gracePeriodSeconds must be an integer");
+  if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", errors);
+  const preconditions = isObject(source["preconditions"]) ? source["preconditions"] : {};
+  const { uid, resourceVersion } = preconditions;
+  return {
+    dryRun: dryRuns.length > 0,
+    propagation,
+    gracePeriodSeconds: typeof grace === "number" ? grace : undefined,
+    uid: typeof uid === "string" ? uid : undefined,
+    resourceVersion: typeof resourceVersion === "string" ? resourceVersion : undefined,
+  };
+}
+
+function fromQuery(context: RequestContext): JsonObject {
+  const { query } = context;
+  const dryRun = query.getAll("dryRun").filter((value) => value !== "");
+  const grace = context.parameter("gracePeriodSeconds");
+  const orphan = context.parameter("orphanDependents");
+  return {
+    dryRun,
+    propagationPolicy: context.parameter("propagationPolicy"),
+    ...(grace === undefined ? {} : { gracePeriodSeconds: Number(grace) }),
+    ...(orphan === undefined ? {} : { orphanDependents: orphan === "true" || orphan === "1" }),
+  };
+}
+
+/** What a delete did. */
+export interface Deleted {
+  /** Gone, or only marked (or, on a dry run, would be). */
+  readonly removed: boolean;
+  readonly object: JsonObject;
+}
+
+/** A delete to carry out. */
+export interface DeleteRequest {
+  readonly context: RequestContext;
+  readonly resource: ResourceDefinition;
+  readonly namespace: string;
+  readonly name: string;
+  readonly options: DeleteOptions;
+}
+
+/** Deletes one object. Fails with 404, 409 and what admission says. */
+export async function deleteObject(deps: RegistryDeps, request: DeleteRequest): Promise<Deleted> {
+  const { resource, namespace, name } = request;
+  const store = deps.storage.of(resource);
+  const key = store.key(namespace, name);
+  for (let round = 0; round < maxRounds; round++) {
+    const entry = await store.read(key);
+    if (!entry) throw notFound(resource, name);
+    const outcome =
+      entry.error === undefined
+        ? await attempt(deps, request, store, entry)
+        : await dropBroken(request, store, entry);
+    if (outcome) return outcome;
+  }
+  throw conflict(resource, name);
+}
+
+async function dropBroken(
+  request: DeleteRequest,
+  store: ResourceStore,
+  entry: CacheEntry,
+): Promise<Deleted | undefined> {
+  const object: JsonObject = { metadata: { name: entry.name } };
+  if (request.options.dryRun) return { removed: true, object };
+  const written = await store.delete(entry.key, entry.revision);
+  return written.done ? { removed: true, object } : undefined;
+}
+
+/** One round; `undefined` when the object changed meanwhile. */
+async function attempt(
+  deps: RegistryDeps,
+  request: DeleteRequest,
+  store: ResourceStore,
+  entry: CacheEntry,
+): Promise<Deleted | undefined> {
+  const { context, resource, namespace, name, options } = request;
+  const object = await currentObject(resource, store, entry);
+  checkPreconditions(request, object);
+  const admission: AdmissionRequest = {
+    operation: "DELETE",
+    resource,
+    subresource: "",
+    namespace: resource.kind === "Namespace" ? name : namespace,
+    name,
+    object: undefined,
+    oldObject: object,
+    user: context.user,
+    dryRun: options.dryRun,
+    options: {
+      kind: "DeleteOptions",
+      apiVersion: "meta.k8s.io/v1",
+      ...(options.dryRun ? { dryRun: ["All"] } : {}),
+    },
+    warn: (text) => context.warn(text),
+    annotate: (annotation, value) => (context.annotations[annotation] = value),
+  };
+  await deps.admission.mutate(admission);
+  await deps.admission.validate(admission);
+  const now = deps.edges.clock.now();
+  const marked = cloneJson(object);
+  const already = metaText(object, "deletionTimestamp") !== "";
+  setFinalizers(marked, finalizersAfter(resource, marked, options.propagation));
+  if (!already) beginDeletion(resource, marked, timestamp(now));
+  const grace = gracePeriod(resource, object, options.gracePeriodSeconds);
+  if (finalizersOf(marked).length === 0 && !isHeld(resource, marked) && grace === 0) {
+    if (options.dryRun) return { removed: true, object };
+    const written = await store.delete(entry.key, entry.revision);
+    return written.done ? { removed: true, object: withRevision(object, written.revision) } : undefined;
+  }
+  const metadata = metadataOf(marked);
+  if (!already) {
+    metadata["deletionTimestamp"] = timestamp(now + grace * 1000);
+    metadata["deletionGracePeriodSeconds"] = grace;
+    if (typeof metadata["generation"] === "number") metadata["generation"] += 1;
+  } else if (grace < Number(metadata["deletionGracePeriodSeconds"] ?? 0)) {
+    metadata["deletionGracePeriodSeconds"] = grace;
+    metadata["deletionTimestamp"] = timestamp(now + grace * 1000);
+  } else if (sameList(finalizersOf(marked), finalizersOf(object))) {
+    return { removed: false, object };
+  }
+  if (options.dryRun) return { removed: false, object: marked };
+  const written = await store.update(
+    entry.key,
+    await encodeAsStored(resource, store, entry, marked),
+    entry.revision,
+    0n,
+  );
+  return written.done ? { removed: false, object: withRevision(marked, written.revision) } : undefined;
+}
+
+/** The object in the asked version; in its stored form when its conversion is dead, so that deleting never depends on it. */
+async function currentObject(
+  resource: ResourceDefinition,
+  store: ResourceStore,
+  entry: CacheEntry,
+): Promise<JsonObject> {
+  try {
+    return await store.object(resource, entry);
+  } catch {
+    return entryObject(entry);
+  }
+}
+
+async function encodeAsStored(
+  resource: ResourceDefinition,
+  store: ResourceStore,
+  entry: CacheEntry,
+  object: JsonObject,
+): Promise<string> {
+  return object["apiVersion"] === entry.apiVersion ? encodeStored(object) : store.encode(resource, object);
+}
+
+function sameList(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((item, index) => item === b[index]);
+}
+
+function checkPreconditions(request: DeleteRequest, object: JsonObject): void {
+  const { resource, name, options } = request;
+  const uid = metaText(object, "uid");
+  const version = metaText(object, "resourceVersion");
+  if (options.uid !== undefined && options.uid !== uid) {
+    throw conflict(
+      resource,
+      name,
+      `the UID in the precondition (${options.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`,
+    );
+  }
+  if (options.resourceVersion !== undefined && options.resourceVersion !== version) {
+    throw conflict(
+      resource,
+      name,
+      `the ResourceVersion in the precondition (${options.resourceVersion}) does not match the ResourceVersion in record (${version}). The object might have been modified`,
+    );
+  }
+}
+
+/** Finalizers once the propagation is decided. */
+function finalizersAfter(
+  resource: ResourceDefinition,
+  object: JsonObject,
+  asked: Propagation | undefined,
+): readonly string[] {
+  const present = finalizersOf(object);
+  const others = present.filter(
+    (finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer,
+  );
+  if (asked === undefined) {
+    if (present.length !== others.length) return present;
+    return resource.defaultPropagation === "Orphan" ? [...others, orphanFinalizer] : others;
+  }
+  if (asked === "Orphan") return [...others, orphanFinalizer];
+  if (asked === "Foreground") return [...others, foregroundFinalizer];
+  return others;
+}
+
+/** Deletes what matches, one after another; answers what was there. */
+export async function deleteMatching(
+  deps: RegistryDeps,
+  request: Omit<DeleteRequest, "name" | "namespace">,
+  entries: readonly CacheEntry[],
+): Promise<readonly CacheEntry[]> {
+  const done: CacheEntry[] = [];
+  for (const entry of entries) {
+    if (request.context.signal.aborted) break;
+    try {
+      await deleteObject(deps, { ...request, namespace: entry.namespace, name: entry.name });
+    } catch (error) {
+      if (!(error instanceof StatusError && error.code === 404)) throw error;
+    }
+    done.push(entry);
+  }
+  return done;
+}

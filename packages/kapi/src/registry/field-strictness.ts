@@ -1,0 +1,32 @@
+/**
+ * Unknown and duplicate fields: refused, warned about or ignored, as `fieldValidation` asks.
+ */
+import type { RequestContext } from "../pipeline/context.ts";
+import type { ResourceDefinition } from "../resource.ts";
+import { badRequest } from "../status/status.ts";
+import type { FieldValidation } from "./options.ts";
+
+/** Problems named in one answer at most. */
+const maxProblems = 100;
+
+/** Applies the rule to what was found. Fails with 400 under `Strict`. */
+export function reportFields(
+  context: RequestContext,
+  resource: ResourceDefinition,
+  validation: FieldValidation,
+  unknown: readonly string[],
+  duplicates: readonly string[],
+): void {
+  if (validation === "Ignore" || unknown.length + duplicates.length === 0) return;
+  const problems = [...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`), ...unknown].slice(
+    0,
+    maxProblems,
+  );
+  if (validation === "Warn") {
+    for (const problem of problems) context.warn(problem);
+    return;
+  }
+  throw badRequest(
+    `${resource.kind} in version ${JSON.stringify(resource.version)} cannot be handled as a ${resource.kind}: strict decoding error: ${problems.join(", ")}`,
+  );
+}

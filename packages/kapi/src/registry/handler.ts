@@ -1,0 +1,447 @@
+/**
+ * The registry's front: from a request about a resource to the verb that answers it.
+ */
+import { isObject, type JsonObject } from "@kontinuum/std";
+import { decodeProtobuf } from "../codec/index.ts";
+import { cloneJson, equalJson } from "../json/json.ts";
+import type { RequestContext } from "../pipeline/context.ts";
+import type { ResourceDefinition, SubresourceDefinition, Verb } from "../resource.ts";
+import {
+  badRequest,
+  conflict,
+  invalid,
+  methodNotAllowed,
+  notFound,
+  routeNotFound,
+} from "../status/status.ts";
+import { readObjectBody, type DecodedBody } from "../wire/body.ts";
+import { sendValue } from "../wire/respond.ts";
+import { applyConfigurationTo, configurationOf } from "./apply.ts";
+import { answerForm, type AnswerForm, sendEntry, sendList, sendObject } from "./answer.ts";
+import { createObject } from "./create.ts";
+import { deleteMatching, deleteObject, parseDeleteOptions } from "./delete.ts";
+import type { RegistryDeps } from "./deps.ts";
+import { metadataOf, metaText } from "./metadata.ts";
+import { parseListOptions, parseWriteOptions, type WriteOptions } from "./options.ts";
+import { applyPatch, patchKind, readPatch, type Patch } from "./patch.ts";
+import { getEntry, listEntries } from "./read.ts";
+import { scaleColumns, scaleOf, setPath, type ScalePaths } from "./scale.ts";
+import { updateObject, type Change } from "./update.ts";
+import { responseOutput, serveWatch, type WatchOutput } from "./watch.ts";
+
+/** Answers one subresource or kind in its own way (tokens, reviews, evictions). */
+export type SpecialHandler = (context: RequestContext, resource: ResourceDefinition) => Promise<void>;
+
+/** Reads the body of a write. Fails with 400 when it is missing. */
+export async function readWriteBody(
+  context: RequestContext,
+  resource: Pick<ResourceDefinition, "origin">,
+): Promise<DecodedBody & { readonly value: JsonObject }> {
+  const body = await readObjectBody(
+    context.request,
+    resource.origin === "builtin" ? decodeProtobuf : undefined,
+  );
+  if (!body) throw badRequest("the request needs a body with one object");
+  return body;
+}
+
+/** Dispatches by verb and subresource. */
+export class RegistryHandler {
+  readonly #deps: RegistryDeps;
+  readonly #special: ReadonlyMap<string, SpecialHandler>;
+
+  /** `special` is keyed by `<resource>[.<group>][/<subresource>]`. */
+  constructor(deps: RegistryDeps, special: ReadonlyMap<string, SpecialHandler>) {
+    this.#deps = deps;
+    this.#special = special;
+  }
+
+  /** Finds the resource a request is about. Fails with 404. */
+  resource(context: RequestContext): ResourceDefinition {
+    const { group, version, resource } = context.info;
+    const found = this.#deps.resources.get(group, version, resource);
+    if (!found) throw routeNotFound();
+    return found;
+  }
+
+  /** Answers a request. `upgraded` carries a watch over a WebSocket. */
+  async handle(context: RequestContext, upgraded?: WatchOutput): Promise<void> {
+    const resource = this.resource(context);
+    const { info } = context;
+    if (info.rest.length > 0) throw routeNotFound();
+    this.#checkScope(context, resource);
+    const id = resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;
+    const special = this.#special.get(info.subresource === "" ? id : `${id}/${info.subresource}`);
+    if (info.subresource !== "") {
+      const subresource = resource.subresources.find(({ name }) => name === info.subresource);
+      if (!subresource) throw routeNotFound();
+      if (!subresource.verbs.some((verb) => verb === info.verb)) throw methodNotAllowed(resource, info.verb);
+      if (special) return special(context, resource);
+      return this.#subresource(context, resource, subresource);
+    }
+    if (!resource.verbs.includes(info.verb as Verb)) throw methodNotAllowed(resource, info.verb);
+    if (special) return special(context, resource);
+    return this.#main(context, resource, upgraded);
+  }
+
+  #checkScope(context: RequestContext, resource: ResourceDefinition): void {
+    const { namespace, verb, resource: plural } = context.info;
+    const isNamespaceItself = plural === "namespaces" && resource.group === "";
+    if (!resource.namespaced) {
+      if (namespace !== "" && !isNamespaceItself) throw routeNotFound();
+      return;
+    }
+    if (namespace !== "") return;
+    if (verb === "list" || verb === "watch" || verb === "deletecollection") return;
+    if (verb === "create") throw methodNotAllowed(resource, "create");
+    throw routeNotFound();
+  }
+
+  #main(
+    context: RequestContext,
+    resource: ResourceDefinition,
+    upgraded: WatchOutput | undefined,
+  ): Promise<void> {
+    switch (context.info.verb) {
+      case "get":
+        return this.#get(context, resource);
+      case "list":
+        return this.#list(context, resource);
+      case "watch":
+        return this.#watch(context, resource, upgraded);
+      case "create":
+        return this.#create(context, resource);
+      case "update":
+        return this.#update(context, resource, "");
+      case "patch":
+        return this.#patch(context, resource, "");
+      case "delete":
+        return this.#delete(context, resource);
+      case "deletecollection":
+        return this.#deleteCollection(context, resource);
+      default:
+        throw methodNotAllowed(resource, context.info.verb);
+    }
+  }
+
+  #now(): number {
+    return this.#deps.edges.clock.now();
+  }
+
+  /** Namespace of the object's key; cluster-scoped objects have none. */
+  #namespace(context: RequestContext, resource: ResourceDefinition): string {
+    return resource.namespaced ? context.info.namespace : "";
+  }
+
+  async #get(context: RequestContext, resource: ResourceDefinition): Promise<void> {
+    const form = answerForm(context, resource, false);
+    const asked = context.parameter("resourceVersion");
+    if (asked !== undefined && !/^\d{1,16}$/.test(asked))
+      throw badRequest(`invalid resourceVersion: ${JSON.stringify(asked.slice(0, 64))}`);
+    const version = asked === undefined ? undefined : Number(asked);
+    const { store, entry } = await getEntry(
+      this.#deps,
+      resource,
+      this.#namespace(context, resource),
+      context.info.name,
+      version,
+    );
+    return sendEntry(context, resource, form, store, entry, this.#now());
+  }
+
+  async #list(context: RequestContext, resource: ResourceDefinition): Promise<void> {
+    const form = answerForm(context, resource, true);
+    const options = parseListOptions(context, resource, false);
+    const page = await listEntries(this.#deps, resource, this.#namespace(context, resource), options);
+    return sendList(context, resource, form, page, this.#now());
+  }
+
+  #watch(
+    context: RequestContext,
+    resource: ResourceDefinition,
+    upgraded: WatchOutput | undefined,
+  ): Promise<void> {
+    const options = parseListOptions(context, resource, true);
+    const output = upgraded ?? responseOutput(context);
+    return serveWatch(this.#deps, context, resource, this.#namespace(context, resource), options, output);
+  }
+
+  async #create(context: RequestContext, resource: ResourceDefinition): Promise<void> {
+    const form = answerForm(context, resource, false);
+    const options = parseWriteOptions(context, "CreateOptions");
+    if (context.info.name !== "") throw methodNotAllowed(resource, "create");
+    const body = await readWriteBody(context, resource);
+    const object = await createObject(this.#deps, {
+      context,
+      resource,
+      namespace: this.#namespace(context, resource),
+      object: body.value,
+      duplicates: options.fieldValidation === "Ignore" ? [] : body.duplicates(),
+      options,
+    });
+    return sendObject(context, resource, form, 201, object, this.#now());
+  }
+
+  async #update(context: RequestContext, resource: ResourceDefinition, subresource: string): Promise<void> {
+    const form = answerForm(context, resource, false);
+    const options = parseWriteOptions(context, "UpdateOptions");
+    const body = await readWriteBody(context, resource);
+    const duplicates = options.fieldValidation === "Ignore" ? [] : body.duplicates();
+    const namespace = this.#namespace(context, resource);
+    const { name } = context.info;
+    const fresh = (): JsonObject => cloneJson(body.value);
+    const creates = resource.createOnUpdate === true && subresource === "";
+    const result = await updateObject(this.#deps, {
+      context,
+      resource,
+      namespace,
+      name,
+      subresource,
+      options,
+      optionsKind: "UpdateOptions",
+      change: () => ({ object: fresh(), duplicates }),
+      unconditional: resource.unconditionalUpdate ?? resource.origin === "builtin",
+      ...(creates
+        ? {
+            createMissing: async () => {
+              const object = fresh();
+              if (metaText(object, "uid") !== "") throw notFound(resource, name);
+              await this.#deps.authorizeCreate(context);
+              delete metadataOf(object)["resourceVersion"];
+              metadataOf(object)["name"] = name;
+              return createObject(this.#deps, { context, resource, namespace, object, duplicates, options });
+            },
+          }
+        : {}),
+    });
+    return sendObject(context, resource, form, result.created ? 201 : 200, result.object, this.#now());
+  }
+
+  async #patch(context: RequestContext, resource: ResourceDefinition, subresource: string): Promise<void> {
+    const form = answerForm(context, resource, false);
+    const kind = patchKind(context, resource);
+    const options = parseWriteOptions(context, "PatchOptions", kind === "apply");
+    const patch = await readPatch(context, kind);
+    if (kind === "apply") return this.#apply(context, resource, subresource, form, options, patch);
+    const duplicates = options.fieldValidation === "Ignore" ? [] : patch.body.duplicates();
+    const change = (current: JsonObject): Change => {
+      const before = {
+        name: metaText(current, "name"),
+        uid: metaText(current, "uid"),
+        version: metaText(current, "resourceVersion"),
+      };
+      const object = applyPatch(resource, current, patch);
+      const metadata = metadataOf(object);
+      // A patch that does not name a version means "whatever is newest": the loop retries for it.
+      if (metadata["resourceVersion"] === undefined || metadata["resourceVersion"] === null)
+        metadata["resourceVersion"] = before.version;
+      if (metadata["name"] !== before.name) {
+        throw invalid(resource, before.name, [
+          {
+            reason: "FieldValueInvalid",
+            field: "metadata.name",
+            message: `Invalid value: ${JSON.stringify(metadata["name"] ?? "")}: field is immutable`,
+          },
+        ]);
+      }
+      return { object, duplicates };
+    };
+    const result = await updateObject(this.#deps, {
+      context,
+      resource,
+      namespace: this.#namespace(context, resource),
+      name: context.info.name,
+      subresource,
+      options,
+      optionsKind: "PatchOptions",
+      change,
+      unconditional: true,
+    });
+    return sendObject(context, resource, form, 200, result.object, this.#now());
+  }
+
+  async #apply(
+    context: RequestContext,
+    resource: ResourceDefinition,
+    subresource: string,
+    form: AnswerForm,
+    options: WriteOptions,
+    patch: Patch,
+  ): Promise<void> {
+    const namespace = this.#namespace(context, resource);
+    const { name } = context.info;
+    const configuration = configurationOf(context, resource, patch);
+    const merged = (live: JsonObject | undefined): Promise<JsonObject> =>
+      applyConfigurationTo(this.#deps, resource, live, configuration, subresource, options);
+    const result = await updateObject(this.#deps, {
+      context,
+      resource,
+      namespace,
+      name,
+      subresource,
+      options,
+      optionsKind: "PatchOptions",
+      change: async (current) => ({ object: await merged(current), managed: true }),
+      unconditional: true,
+      ...(subresource === ""
+        ? {
+            createMissing: async () => {
+              if (metaText(configuration, "uid") !== "")
+                throw conflictOfMissing(resource, name, metaText(configuration, "uid"));
+              await this.#deps.authorizeCreate(context);
+              const object = await merged(undefined);
+              return createObject(this.#deps, {
+                context,
+                resource,
+                namespace,
+                object,
+                duplicates: [],
+                options,
+                managed: true,
+              });
+            },
+          }
+        : {}),
+    });
+    return sendObject(context, resource, form, result.created ? 201 : 200, result.object, this.#now());
+  }
+
+  async #delete(context: RequestContext, resource: ResourceDefinition): Promise<void> {
+    const form = answerForm(context, resource, false);
+    const body = await readObjectBody(context.request, decodeProtobuf);
+    const options = parseDeleteOptions(context, body?.value);
+    const { name } = context.info;
+    const deleted = await deleteObject(this.#deps, {
+      context,
+      resource,
+      namespace: this.#namespace(context, resource),
+      name,
+      options,
+    });
+    if (!deleted.removed) return sendObject(context, resource, form, 200, deleted.object, this.#now());
+    const uid = metaText(deleted.object, "uid");
+    return sendValue(context, 200, {
+      kind: "Status",
+      apiVersion: "v1",
+      metadata: {},
+      status: "Success",
+      details: {
+        name,
+        ...(resource.group === "" ? {} : { group: resource.group }),
+        kind: resource.plural,
+        ...(uid === "" ? {} : { uid }),
+      },
+    });
+  }
+
+  async #deleteCollection(context: RequestContext, resource: ResourceDefinition): Promise<void> {
+    const form = answerForm(context, resource, true);
+    const listOptions = parseListOptions(context, resource, false);
+    const body = await readObjectBody(context.request, decodeProtobuf);
+    const options = parseDeleteOptions(context, body?.value);
+    const page = await listEntries(this.#deps, resource, this.#namespace(context, resource), listOptions);
+    const entries = await deleteMatching(this.#deps, { context, resource, options }, [
+      ...page.entries,
+      ...page.broken,
+    ]);
+    return sendList(
+      context,
+      resource,
+      form,
+      { ...page, broken: [], entries: entries.filter((entry) => entry.error === undefined) },
+      this.#now(),
+    );
+  }
+
+  #subresource(
+    context: RequestContext,
+    resource: ResourceDefinition,
+    subresource: SubresourceDefinition,
+  ): Promise<void> {
+    if (subresource.scale) return this.#scale(context, resource, subresource.scale);
+    switch (context.info.verb) {
+      case "get":
+        return this.#get(context, resource);
+      case "update":
+        return this.#update(context, resource, subresource.name);
+      case "patch":
+        return this.#patch(context, resource, subresource.name);
+      default:
+        throw methodNotAllowed(resource, context.info.verb);
+    }
+  }
+
+  async #scale(context: RequestContext, resource: ResourceDefinition, paths: ScalePaths): Promise<void> {
+    const shown = { columns: scaleColumns };
+    const form = answerForm(context, resource, false);
+    const namespace = this.#namespace(context, resource);
+    const { name, verb } = context.info;
+    if (verb === "get") {
+      const { store, entry } = await getEntry(this.#deps, resource, namespace, name);
+      return sendObject(
+        context,
+        shown,
+        form,
+        200,
+        scaleOf(await store.object(resource, entry), paths),
+        this.#now(),
+      );
+    }
+    const change = await this.#scaleChange(context, resource, paths);
+    const result = await updateObject(this.#deps, {
+      context,
+      resource,
+      namespace,
+      name,
+      subresource: "scale",
+      options: parseWriteOptions(context, verb === "patch" ? "PatchOptions" : "UpdateOptions"),
+      optionsKind: verb === "patch" ? "PatchOptions" : "UpdateOptions",
+      change,
+      unconditional: true,
+    });
+    return sendObject(context, shown, form, 200, scaleOf(result.object, paths), this.#now());
+  }
+
+  /** Turns a written Scale into a change of its parent. */
+  async #scaleChange(
+    context: RequestContext,
+    resource: ResourceDefinition,
+    paths: ScalePaths,
+  ): Promise<(parent: JsonObject) => Change> {
+    const isPatch = context.info.verb === "patch";
+    const patch = isPatch ? await readPatch(context, patchKind(context, resource)) : undefined;
+    const body = isPatch ? undefined : await readWriteBody(context, { origin: "builtin" });
+    return (parent) => {
+      const present = scaleOf(parent, paths);
+      const scale = patch ? applyPatch(resource, present, patch) : cloneJson(body?.value ?? {});
+      if (scale["kind"] !== undefined && scale["kind"] !== "Scale")
+        throw badRequest(`the body must be a Scale, not ${String(scale["kind"])}`);
+      const sent = metaText(scale, "resourceVersion");
+      const spec = isObject(scale["spec"]) ? scale["spec"] : {};
+      const replicas = spec["replicas"] ?? 0;
+      if (typeof replicas !== "number" || !Number.isInteger(replicas))
+        throw badRequest("spec.replicas must be an integer");
+      if (replicas < 0) {
+        throw invalid({ group: "autoscaling", kind: "Scale" }, metaText(parent, "name"), [
+          {
+            reason: "FieldValueInvalid",
+            field: "spec.replicas",
+            message: `Invalid value: ${replicas}: must be greater than or equal to 0`,
+          },
+        ]);
+      }
+      if (equalJson(scale, present)) return { object: parent };
+      setPath(parent, paths.specReplicas, replicas);
+      if (sent !== "") metadataOf(parent)["resourceVersion"] = sent;
+      return { object: parent };
+    };
+  }
+}
+
+function conflictOfMissing(resource: ResourceDefinition, name: string, uid: string): Error {
+  return conflict(
+    resource,
+    name,
+    `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
+  );
+}

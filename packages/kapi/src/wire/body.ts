@@ -1,0 +1,98 @@
+/**
+ * Request bodies: bounded reading, then decoding by content type.
+ *
+ * A body is read only after the request was authorized. JSON keeps 64-bit integers; duplicate keys are found for
+ * field validation; protobuf goes through `codec/`.
+ */
+import { isObject, type JsonObject } from "@kontinuum/std";
+import { parseJson, measure } from "../json/json.ts";
+import { duplicateFields } from "../json/duplicates.ts";
+import { badRequest, tooLarge, unsupportedMediaType } from "../status/status.ts";
+import { parseMediaType } from "./media-type.ts";
+import { header, type WireRequest } from "./request.ts";
+import { parseYaml } from "./yaml.ts";
+
+/** Largest request body, in bytes (Kubernetes' own limit). */
+export const maxBodyBytes = 3 * 1024 * 1024;
+
+/** Reads a body up to `limit` bytes. Fails with 413. */
+export async function readBody(request: WireRequest, limit: number = maxBodyBytes): Promise<Buffer> {
+  const announced = Number(header(request, "content-length") ?? 0);
+  if (announced > limit) throw tooLarge(limit);
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of request.body) {
+    size += chunk.byteLength;
+    if (size > limit) throw tooLarge(limit);
+    chunks.push(chunk);
+  }
+  const only = chunks[0];
+  if (chunks.length === 1 && only) return Buffer.from(only.buffer, only.byteOffset, only.byteLength);
+  return Buffer.concat(chunks, size);
+}
+
+/** A decoded body. */
+export interface DecodedBody {
+  readonly value: unknown;
+  /** Paths of keys that stood twice. */
+  duplicates(): readonly string[];
+}
+
+const none = (): readonly string[] => [];
+
+/** Decodes JSON bytes. Fails with 400. */
+export function decodeJson(bytes: Buffer): DecodedBody {
+  const text = bytes.toString("utf8");
+  const value = parseJson(text);
+  measure(value);
+  return { value, duplicates: () => duplicateFields(text, value) };
+}
+
+/** Decodes YAML (or JSON, which most senders of YAML types really send). Fails with 400. */
+export function decodeYaml(bytes: Buffer): DecodedBody {
+  const first = bytes.find((byte) => byte > 0x20);
+  if (first === 0x7b) {
+    try {
+      return decodeJson(bytes);
+    } catch {
+      // Not JSON after all: a YAML flow mapping starts with a brace too.
+    }
+  }
+  const { value, duplicates } = parseYaml(bytes.toString("utf8"));
+  return { value, duplicates: () => duplicates };
+}
+
+/** Content types of bodies that hold an object. */
+export function objectTypes(protobuf: boolean): readonly string[] {
+  return [
+    "application/json",
+    "application/yaml",
+    ...(protobuf ? ["application/vnd.kubernetes.protobuf"] : []),
+  ];
+}
+
+/** Decodes protobuf; injected so that this room does not depend on the codec. */
+export type ProtobufDecoder = (bytes: Uint8Array) => JsonObject;
+
+/**
+ * Reads and decodes the body of a create, update or delete. `undefined` for an empty body. Fails with 400, 413, 415.
+ */
+export async function readObjectBody(
+  request: WireRequest,
+  protobuf: ProtobufDecoder | undefined,
+  limit: number = maxBodyBytes,
+): Promise<(DecodedBody & { readonly value: JsonObject }) | undefined> {
+  const type = parseMediaType(header(request, "content-type") ?? "application/json").type;
+  const kind = type === "" || type === "*/*" ? "application/json" : type;
+  const isProtobuf = kind === "application/vnd.kubernetes.protobuf";
+  if (kind !== "application/json" && kind !== "application/yaml" && !(isProtobuf && protobuf)) {
+    throw unsupportedMediaType(objectTypes(protobuf !== undefined));
+  }
+  const bytes = await readBody(request, limit);
+  if (bytes.length === 0) return undefined;
+  if (isProtobuf && protobuf) return { value: protobuf(bytes), duplicates: none };
+  const decoded = kind === "application/yaml" ? decodeYaml(bytes) : decodeJson(bytes);
+  const { value } = decoded;
+  if (!isObject(value)) throw badRequest("the body must be one JSON object");
+  return { value, duplicates: decoded.duplicates };
+}

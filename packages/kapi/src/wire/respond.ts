@@ -1,0 +1,114 @@
+/**
+ * Answers: one object or text, encoded as negotiated, indented for people, compressed when it pays.
+ *
+ * Compression runs on the thread pool, never on the event loop. Nothing here knows what an answer means.
+ */
+import { promisify } from "node:util";
+import { constants, gzip } from "node:zlib";
+import type { HttpResponse } from "../contract.ts";
+import { stringifyJson } from "../json/json.ts";
+import type { Encoding } from "./media-type.ts";
+import { contentTypes } from "./media-type.ts";
+import { header, type WireRequest } from "./request.ts";
+import { stringifyYaml } from "./yaml.ts";
+
+const compress = promisify(gzip);
+
+/** Answers larger than this many bytes are compressed for clients that offer it. */
+export const gzipThreshold = 128 * 1024;
+
+/** Greatest total length of `Warning` headers, in bytes. */
+const maxWarningBytes = 4096;
+/** Length a single warning is cut to once the total is exceeded. */
+const cutWarning = 256;
+
+/** What an answer needs of its request. */
+export interface Answering {
+  readonly request: WireRequest;
+  readonly response: HttpResponse;
+  /** Value of `pretty`, or undefined. */
+  readonly pretty: string | undefined;
+  readonly warnings: readonly string[];
+}
+
+const peopleAgents = /^(curl|Wget|Mozilla\/5\.0)/;
+
+/** Whether the client is a person with a terminal or browser. */
+export function wantsIndent(answering: Answering): boolean {
+  if (answering.pretty !== undefined) return answering.pretty === "1" || answering.pretty === "true";
+  return peopleAgents.test(header(answering.request, "user-agent") ?? "");
+}
+
+/** Values for the `Warning` header (RFC 9111 form, code 299 as Kubernetes uses it). */
+export function warningHeaders(warnings: readonly string[]): readonly string[] {
+  const unique = [...new Set(warnings)];
+  const total = unique.reduce((sum, text) => sum + text.length, 0);
+  const out: string[] = [];
+  let used = 0;
+  for (const text of unique) {
+    const cut = total > maxWarningBytes ? [...text].slice(0, cutWarning).join("") : text;
+    used += cut.length;
+    if (used > maxWarningBytes) break;
+    // Header values hold visible ASCII and Latin-1 only; anything else would make the HTTP library throw.
+    const safe = cut.replace(/[^\x20-\x7e]/g, (char) => (/\s/.test(char) ? " " : "?"));
+    out.push(`299 - "${safe.replace(/[\\"]/g, "\\$&")}"`);
+  }
+  return out;
+}
+
+/** Sends bytes with a content type. */
+export async function sendBytes(
+  answering: Answering,
+  status: number,
+  contentType: string,
+  body: Buffer,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const { request, response, warnings } = answering;
+  if (response.headersSent) return;
+  const out: Record<string, string | number | readonly string[]> = {
+    "content-type": contentType,
+    "cache-control": "no-cache, private",
+    ...headers,
+  };
+  if (warnings.length > 0) out["warning"] = warningHeaders(warnings);
+  let bytes = body;
+  if (body.length > gzipThreshold) {
+    out["vary"] = headers["vary"] ? `${headers["vary"]}, Accept-Encoding` : "Accept-Encoding";
+    if (/\bgzip\b/.test(header(request, "accept-encoding") ?? "")) {
+      bytes = await compress(body, { level: constants.Z_BEST_SPEED });
+      out["content-encoding"] = "gzip";
+      if (response.headersSent) return;
+    }
+  }
+  out["content-length"] = bytes.length;
+  response.writeHead(status, out);
+  if (request.method === "HEAD") response.end();
+  else response.end(bytes);
+}
+
+/** Encodes a value for people or programs. */
+export function encodeValue(answering: Answering, encoding: Encoding, value: unknown): Buffer {
+  if (encoding === "yaml") return Buffer.from(stringifyYaml(value));
+  const indent = wantsIndent(answering) ? 2 : undefined;
+  return Buffer.from(indent ? `${stringifyJson(value, indent)}\n` : `${stringifyJson(value)}\n`);
+}
+
+/** Sends a value as JSON or YAML. */
+export function sendValue(
+  answering: Answering,
+  status: number,
+  value: unknown,
+  encoding: Encoding = "json",
+  headers?: Readonly<Record<string, string>>,
+): Promise<void> {
+  const actual = encoding === "protobuf" ? "json" : encoding;
+  return sendBytes(answering, status, contentTypes[actual], encodeValue(answering, actual, value), headers);
+}
+
+/** Sends a plain text. */
+export function sendText(answering: Answering, status: number, text: string): Promise<void> {
+  return sendBytes(answering, status, "text/plain; charset=utf-8", Buffer.from(text), {
+    "x-content-type-options": "nosniff",
+  });
+}
