@@ -21,7 +21,7 @@ import type { ObjectVersions } from "./object-versions.ts";
 import { compareScoped, scoped, type Comparison, type FieldScope } from "./typed-compare.ts";
 import { mergeTyped } from "./typed-merge.ts";
 import { removeFields, withNamedFields } from "./typed-remove.ts";
-import { fieldsOf } from "./typed-value.ts";
+import { containersOf, fieldsOf } from "./typed-value.ts";
 
 /** Fields a writer wants to set that others own with another value, by owner. */
 export type Conflicts = ReadonlyMap<string, { readonly entry: ManagedEntry; readonly fields: FieldSet }>;
@@ -169,7 +169,7 @@ export async function applyConfiguration(application: Application): Promise<Appl
   const fields = difference(scoped(fieldsOf(type, config), scope), serverFields);
   managed.set(key, { ...entry, fields });
   const merged = mergeTyped(type, live, config);
-  const object = previous ? await prune(versions, merged, managed, previous, scope) : merged;
+  const object = previous ? await prune(application, merged, managed, previous) : merged;
   const conflicts = await transfer(versions, managed, key, live, object, scope, force);
   if (conflicts.size > 0) return { conflicts };
   setFields(managed, key, { ...entry, fields }, fields);
@@ -181,11 +181,10 @@ export async function applyConfiguration(application: Application): Promise<Appl
  * (structured-merge-diff "prune").
  */
 async function prune(
-  versions: ObjectVersions,
+  { versions, scope, config }: Application,
   merged: JsonObject,
   managed: Managed,
   previous: ManagedEntry,
-  scope: FieldScope,
 ): Promise<JsonObject> {
   const type = versions.typeOf(previous.apiVersion);
   if (!type || isEmptySet(previous.fields)) return merged;
@@ -203,13 +202,23 @@ async function prune(
     if (!fields || !ownedType) continue;
     const whole = await versions.convert(merged, apiVersion);
     const rest = await versions.convert(pruned, apiVersion);
-    const keep = union(named(ownedType, fieldsOf(ownedType, rest)), named(ownedType, fields));
-    pruned = removeFields(ownedType, whole, difference(named(ownedType, fieldsOf(ownedType, whole)), keep));
+    const keep = union(
+      withNamedFields(ownedType, fieldsOf(ownedType, rest)),
+      withNamedFields(ownedType, fields),
+    );
+    pruned = removeFields(
+      ownedType,
+      whole,
+      difference(withNamedFields(ownedType, fieldsOf(ownedType, whole)), keep),
+    );
   }
   const rest = await versions.convert(pruned, previous.apiVersion);
-  const gone = difference(named(type, fieldsOf(type, base)), named(type, fieldsOf(type, rest)));
-  const result = removeFields(type, base, intersection(gone, last));
+  const gone = difference(
+    withNamedFields(type, fieldsOf(type, base)),
+    withNamedFields(type, fieldsOf(type, rest)),
+  );
+  // A container the configuration names stays, be it empty: else the next apply would bring it back.
+  const named = previous.apiVersion === versions.apiVersion ? containersOf(type, config) : emptySet;
+  const result = removeFields(type, base, difference(intersection(gone, last), named));
   return versions.convert(result, versions.apiVersion);
 }
-
-const named = (type: TypeNode, set: FieldSet): FieldSet => withNamedFields(type, set);

@@ -109,6 +109,29 @@ export function fieldsOf(type: TypeNode, value: unknown): FieldSet {
   return set.build();
 }
 
+function collectContainers(type: TypeNode, value: unknown, set: FieldSetBuilder): void {
+  if (value === undefined || value === null) return;
+  const shape = shapeOf(type, value);
+  if (shape.shape === "leaf") return;
+  set.isMember = true;
+  if (shape.shape === "map" && isObject(value)) {
+    for (const name of Object.keys(value))
+      collectContainers(entryType(shape, name), value[name], set.at(`f:${name}`));
+  } else if (shape.shape === "list" && Array.isArray(value)) {
+    for (const item of value) {
+      const step = itemStep(shape.list, item);
+      if (typeof step === "string") collectContainers(itemType(shape), item, set.at(step));
+    }
+  }
+}
+
+/** Every granular map and list in `value`, empty ones included. */
+export function containersOf(type: TypeNode, value: unknown): FieldSet {
+  const set = new FieldSetBuilder();
+  collectContainers(type, value, set);
+  return set.build();
+}
+
 /** Most problems reported for one configuration. */
 const maxTypedErrors = 50;
 
