@@ -1,0 +1,278 @@
+/**
+ * The one client for calls to addresses that somebody configured: webhooks, outside systems, downloads.
+ *
+ * The address is checked when the connection is made, not when the name is read, so that a name which
+ * resolves differently the second time gains nothing. Refused unless allowed: loopback, link-local (and
+ * with it the metadata services of clouds), multicast, unspecified, and this process's own listeners.
+ * Time and size are bounded. Redirects are followed only when asked for, only to https from https, and
+ * credentials never cross to another host.
+ */
+import http from "node:http";
+import https from "node:https";
+import net from "node:net";
+import type { Readable } from "node:stream";
+import type { Clock } from "./clock.ts";
+import { CodedError, messageOf } from "./errors.ts";
+import type { Network } from "./net.ts";
+
+const denied: readonly (readonly [string, number, "ipv4" | "ipv6"])[] = [
+  ["0.0.0.0", 8, "ipv4"],
+  ["127.0.0.0", 8, "ipv4"],
+  ["169.254.0.0", 16, "ipv4"],
+  // Metadata services that do not live in the link-local range.
+  ["100.100.100.200", 32, "ipv4"],
+  ["168.63.129.16", 32, "ipv4"],
+  ["192.0.0.192", 32, "ipv4"],
+  ["224.0.0.0", 4, "ipv4"],
+  ["240.0.0.0", 4, "ipv4"],
+  ["::", 127, "ipv6"],
+  ["fe80::", 10, "ipv6"],
+  ["ff00::", 8, "ipv6"],
+  ["fd00:ec2::254", 128, "ipv6"],
+  ["64:ff9b::", 96, "ipv6"],
+  ["2002::", 16, "ipv6"],
+];
+
+/** Which addresses may be called although they are in a refused range. */
+export interface OutboundPolicy {
+  /** Addresses, CIDR ranges or host names. A name allows every address it resolves to. */
+  readonly allow: readonly string[];
+  /** `address:port` of listeners of this process, asked at each call. Refused unless allowed. */
+  ownListeners?(): readonly string[];
+}
+
+/** Decides about addresses. */
+export class AddressRules {
+  readonly #denied = new net.BlockList();
+  readonly #allowed = new net.BlockList();
+  readonly #names = new Set<string>();
+
+  /** Fails with `invalid_argument` for an entry that is no address, range or name. */
+  constructor(allow: readonly string[]) {
+    for (const [address, bits, family] of denied) this.#denied.addSubnet(address, bits, family);
+    for (const entry of allow) {
+      const [address = "", bits] = entry.split("/", 2);
+      const family = net.isIP(address);
+      if (family === 0) {
+        if (bits !== undefined || !/^[A-Za-z0-9._-]+$/.test(address)) {
+          throw new CodedError(
+            "invalid_argument",
+            `${JSON.stringify(entry)} is no address, range or host name`,
+          );
+        }
+        this.#names.add(address.toLowerCase());
+        continue;
+      }
+      const prefix = bits === undefined ? (family === 4 ? 32 : 128) : Number(bits);
+      if (!Number.isInteger(prefix) || prefix < 0 || prefix > (family === 4 ? 32 : 128)) {
+        throw new CodedError("invalid_argument", `${JSON.stringify(entry)} is no address range`);
+      }
+      this.#allowed.addSubnet(address, prefix, family === 4 ? "ipv4" : "ipv6");
+    }
+  }
+
+  /** Whether `address`, reached by the name `host`, may be called. */
+  permits(host: string, address: string): boolean {
+    if (this.#names.has(host.toLowerCase())) return true;
+    const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
+    const family = net.isIPv4(plain) ? "ipv4" : "ipv6";
+    if (this.#allowed.check(plain, family)) return true;
+    return !this.#denied.check(plain, family);
+  }
+
+  /** Whether `address` was allowed explicitly. */
+  allows(host: string, address: string): boolean {
+    if (this.#names.has(host.toLowerCase())) return true;
+    return net.isIP(address) !== 0 && this.#allowed.check(address, net.isIPv4(address) ? "ipv4" : "ipv6");
+  }
+}
+
+/** A call to make. */
+export interface OutboundRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+  /** Limit of the whole call, milliseconds. */
+  readonly timeoutMs: number;
+  /** Greatest size of the answer's body, bytes. */
+  readonly maxBytes: number;
+  /** Redirects to follow; 0 or absent: none, a redirect is then the answer. */
+  readonly redirects?: number;
+  /** Refuse everything but https, redirects included. */
+  readonly httpsOnly?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** An answer. Its body is for the caller of this client alone: never hand it to somebody else. */
+export interface OutboundAnswer {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/** An answer whose body is still to come; unread bodies must be destroyed. */
+export interface OutboundStream {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  /** Where the answer came from, after redirects. */
+  readonly url: string;
+  readonly body: Readable;
+}
+
+const redirectCodes = new Set([301, 302, 303, 307, 308]);
+const credentialHeaders = new Set(["authorization", "cookie", "proxy-authorization"]);
+
+/** See the module comment. */
+export class OutboundClient {
+  readonly #network: Network;
+  readonly #clock: Clock;
+  readonly #rules: AddressRules;
+  readonly #ownListeners: () => readonly string[];
+
+  constructor(network: Network, clock: Clock, policy: OutboundPolicy) {
+    this.#network = network;
+    this.#clock = clock;
+    this.#rules = new AddressRules(policy.allow);
+    this.#ownListeners = () => policy.ownListeners?.() ?? [];
+  }
+
+  /** Makes a call and reads its body. Fails with `permission_denied` (address), `unavailable`, `deadline_exceeded`, `payload_too_large`. */
+  async request(request: OutboundRequest): Promise<OutboundAnswer> {
+    const limit = new AbortController();
+    const timer = this.#clock.timer(request.timeoutMs, () => limit.abort());
+    const signal = request.signal ? AbortSignal.any([request.signal, limit.signal]) : limit.signal;
+    const place = placeOf(request.url);
+    try {
+      const { status, headers, body } = await this.stream({ ...request, signal });
+      const chunks: Buffer[] = [];
+      let size = 0;
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        size += chunk.length;
+        if (size > request.maxBytes) {
+          body.destroy();
+          throw new CodedError(
+            "payload_too_large",
+            `${place} answered with more than ${request.maxBytes} bytes`,
+          );
+        }
+        chunks.push(chunk);
+      }
+      return { status, headers, body: Buffer.concat(chunks) };
+    } catch (error) {
+      if (limit.signal.aborted) {
+        throw new CodedError("deadline_exceeded", `${place} did not answer within ${request.timeoutMs} ms`);
+      }
+      if (request.signal?.aborted) throw new CodedError("cancelled", `the call to ${place} was cancelled`);
+      if (error instanceof CodedError) throw error;
+      throw new CodedError("unavailable", `${place} cannot be reached: ${messageOf(error)}`, {
+        cause: error,
+      });
+    } finally {
+      timer.clear();
+    }
+  }
+
+  /** Makes a call and hands out its body as a stream; time is bounded by `signal` alone. */
+  async stream(request: OutboundRequest): Promise<OutboundStream> {
+    let url = parse(request.url, request.httpsOnly ?? false);
+    let headers: Record<string, string> = { ...request.headers };
+    let { method, body } = request;
+    for (let left = request.redirects ?? 0; ; left--) {
+      const answer = await this.#once(url, { ...request, method, headers, ...(body ? { body } : {}) });
+      const status = answer.statusCode ?? 0;
+      const location = answer.headers.location;
+      if ((request.redirects ?? 0) === 0 || !redirectCodes.has(status) || location === undefined) {
+        return { status, headers: answer.headers, url: url.href, body: answer };
+      }
+      answer.destroy();
+      if (left <= 0) throw new CodedError("unavailable", `${placeOf(request.url)} redirects too often`);
+      const next = parse(
+        new URL(location, url).href,
+        (request.httpsOnly ?? false) || url.protocol === "https:",
+      );
+      if (next.host !== url.host) {
+        headers = Object.fromEntries(
+          Object.entries(headers).filter(([name]) => !credentialHeaders.has(name.toLowerCase())),
+        );
+      }
+      if (status === 303 || ((status === 301 || status === 302) && method === "POST")) {
+        method = "GET";
+        body = undefined;
+      }
+      url = next;
+    }
+  }
+
+  async #once(url: URL, request: OutboundRequest): Promise<http.IncomingMessage> {
+    const host = url.hostname.replace(/^\[|\]$/g, "");
+    const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
+    const address = await this.#address(host, port);
+    request.signal?.throwIfAborted();
+    return new Promise((resolve, reject) => {
+      const transport = url.protocol === "https:" ? https : http;
+      const outgoing = transport.request(url, {
+        method: request.method,
+        agent: false,
+        headers: {
+          ...request.headers,
+          ...(request.body ? { "content-length": String(request.body.length) } : {}),
+        },
+        // The checked address, and no second lookup that could give another one.
+        lookup: (_host, options, callback) => {
+          const family = net.isIPv4(address) ? 4 : 6;
+          if (options.all) callback(null, [{ address, family }]);
+          else callback(null, address, family);
+        },
+        ...(url.protocol === "https:" && net.isIP(host) === 0 ? { servername: host } : {}),
+        ...(request.signal ? { signal: request.signal } : {}),
+      });
+      outgoing.once("response", resolve);
+      outgoing.once("error", reject);
+      outgoing.end(request.body);
+    });
+  }
+
+  async #address(host: string, port: number): Promise<string> {
+    const addresses = await this.#network.resolve(host);
+    const refused = new CodedError(
+      "permission_denied",
+      `calls to ${host} are refused: it is an address of this machine, its link or a metadata service; allow it explicitly if it is meant`,
+    );
+    const own = new Set(this.#ownListeners());
+    for (const address of addresses) {
+      if (!this.#rules.permits(host, address)) continue;
+      if (own.has(`${address}:${port}`) && !this.#rules.allows(host, address)) continue;
+      return address;
+    }
+    throw refused;
+  }
+}
+
+function parse(text: string, httpsOnly: boolean): URL {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw new CodedError("invalid_argument", "the address of a call is not a URL");
+  }
+  if (url.protocol !== "https:" && (httpsOnly || url.protocol !== "http:")) {
+    throw new CodedError(
+      "invalid_argument",
+      `${placeOf(text)} must be ${httpsOnly ? "https" : "http or https"}`,
+    );
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new CodedError("invalid_argument", `${placeOf(text)} must not carry user info`);
+  }
+  return url;
+}
+
+/** Scheme, host and port of a URL: all that may stand in a message. */
+export function placeOf(url: string): string {
+  try {
+    return new URL(url).origin;
+  } catch {
+    return "the address";
+  }
+}
