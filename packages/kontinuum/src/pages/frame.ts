@@ -60,6 +60,7 @@ export function frame(
         entries: [
           { label: "Registry", href: listHref(namespace, "kontinuums") },
           { label: "Connect", href: "/app/connect" },
+          ...(visit.anonymous ? [] : [{ label: "Sign out", href: "/app/logout" }]),
         ],
       },
     ],

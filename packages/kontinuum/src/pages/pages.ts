@@ -16,6 +16,9 @@ import { clusterPage, clustersPage } from "./cluster.page.ts";
 import type { Visit } from "./frame.ts";
 import { instanceAddPage, instancePage, instancesPage } from "./instance.page.ts";
 import { hubKubeconfig, type OidcClient } from "./kubeconfig.ts";
+import { forbiddenText, type Login } from "../login/login.ts";
+import { sessionCookie, setCookie } from "../login/session-cookie.ts";
+import { signInPage } from "./sign-in.page.ts";
 import { connectPage, registryPage } from "./registry.page.ts";
 import { isSameOrigin, originOf, sendWebResponse, toWebRequest } from "./route-adapter.ts";
 import { topologyPage, type ProviderView } from "./topology.page.ts";
@@ -27,9 +30,8 @@ export interface PageOptions {
   readonly edges: Edges;
   /** A connection to this server as the given user. */
   transport(user: UserInfo): Transport;
-  /** Who makes a request, or `undefined` when they have to sign in. */
-  authenticate(request: IncomingMessage): Promise<UserInfo | undefined>;
-  readonly anonymous: boolean;
+  /** Signing in with a browser; absent: everybody is anonymous. */
+  readonly login?: Login;
   readonly oidc?: OidcClient;
   readonly processName: string;
   readonly version: string;
@@ -59,6 +61,9 @@ export interface AddZoneInput {
   readonly talosVersion?: string;
   readonly kubernetesVersion?: string;
 }
+
+/** Who everybody is where nobody signs in. */
+const anonymousUser: UserInfo = { name: "system:anonymous", groups: ["system:unauthenticated"] };
 
 interface PageEnv {
   readonly client: Client;
@@ -104,13 +109,53 @@ async function answerPage(app: PageApp, request: IncomingMessage, options: PageO
     if (unsafe && !isSameOrigin(request)) {
       throw new CodedError("permission_denied", "this form was sent by a page of another site");
     }
-    return await app.run(await toWebRequest(request), request);
+    const signIn = options.login && (await signInRoute(options.login, request, options));
+    return signIn ?? (await app.run(await toWebRequest(request), request));
   } catch (error) {
     const coded = toCoded(error);
+    if (options.login && coded.code === "permission_denied" && request.method === "GET") {
+      return forget(request, forbiddenText);
+    }
     if (coded.code === "internal")
       options.edges.log.error("page failed", { path: request.url, error: messageOf(coded.cause ?? coded) });
     return failed(coded);
   }
+}
+
+/** The addresses that exist only where people sign in; `undefined`: the visitor is signed in and this is another page. */
+async function signInRoute(
+  login: Login,
+  request: IncomingMessage,
+  options: PageOptions,
+): Promise<Response | undefined> {
+  const origin = originOf(request);
+  const url = new URL(request.url ?? "/app", `${origin.scheme}://${origin.host}`);
+  const secure = origin.scheme === "https" || !/^(localhost|127\.|\[::1\])/.test(origin.host);
+  if (url.pathname === "/app/login") return login.begin(secure);
+  if (url.pathname === "/app/logout") return login.end(secure, url.searchParams.get("everywhere") === "1");
+  const isCallback = url.searchParams.has("code") || url.searchParams.has("state");
+  if (url.pathname === "/app" && isCallback) return login.finish(url, request.headers.cookie, secure);
+  const user = await login.user(request.headers.cookie);
+  if (user) return undefined;
+  if (url.pathname !== "/app") return new Response(null, { status: 302, headers: { location: "/app" } });
+  const error = url.searchParams.get("error");
+  return respond(
+    signInPage({
+      host: origin.host,
+      issuer: options.oidc?.issuerUrl ?? "the identity provider",
+      version: options.version,
+      ...(error ? { error } : {}),
+    }),
+  );
+}
+
+/** Ends the session and says why on the sign-in page. */
+function forget(request: IncomingMessage, text: string): Response {
+  const cookie = setCookie(sessionCookie, "", 0, originOf(request).scheme === "https");
+  return new Response(null, {
+    status: 302,
+    headers: { location: `/app?error=${encodeURIComponent(text)}`, "set-cookie": cookie },
+  });
 }
 
 const respond = (body: string, status = 200): Response =>
@@ -158,8 +203,8 @@ async function visitOf(
   return {
     namespace: namespace === undefined ? systemNamespace : decodeURIComponent(namespace),
     namespaces: tenants,
-    user: options.anonymous ? "" : user.name,
-    anonymous: options.anonymous,
+    user: options.login ? user.name : "",
+    anonymous: options.login === undefined,
     nowMs: options.edges.clock.now(),
     foot: `${options.processName} · ${options.version}`,
     path,
@@ -212,7 +257,7 @@ function buildApp(options: PageOptions): PageApp {
 
   return {
     async run(request, raw) {
-      const user = await options.authenticate(raw);
+      const user = options.login ? await options.login.user(raw.headers.cookie) : anonymousUser;
       if (!user) throw new CodedError("unauthenticated", "you are not signed in");
       const client = new Client(options.transport(user), {
         edges: options.edges,
