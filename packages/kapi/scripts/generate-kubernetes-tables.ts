@@ -49,7 +49,12 @@ interface MergeFact {
   readonly structType?: string;
 }
 
-type Definitions = Readonly<Record<string, { readonly properties?: Readonly<Record<string, unknown>> }>>;
+type Definitions = Readonly<
+  Record<
+    string,
+    { readonly properties?: Readonly<Record<string, unknown>>; readonly required?: readonly string[] }
+  >
+>;
 
 interface ColumnFact {
   readonly name: string;
@@ -70,6 +75,16 @@ const shortName = (name: string): string =>
 function isNewer(message: string, field: SourceField, definitions: Definitions): boolean {
   const properties = definitions[`io.k8s.${shortName(message)}`]?.properties;
   return properties !== undefined && field.json !== null && !Object.hasOwn(properties, field.json);
+}
+
+const isRequired = (message: string, field: SourceField, definitions: Definitions): boolean =>
+  field.json !== null && definitions[`io.k8s.${shortName(message)}`]?.required?.includes(field.json) === true;
+
+/** Whether objects of a type say their own apiVersion and kind. */
+function hasTypeMeta(name: string, fields: readonly SourceField[], definitions: Definitions): boolean {
+  const properties = definitions[`io.k8s.${shortName(name)}`]?.properties ?? {};
+  const own = new Set(fields.map((field) => field.json));
+  return ["apiVersion", "kind"].every((key) => Object.hasOwn(properties, key) && !own.has(key));
 }
 
 function fieldFlags(field: SourceField): string {
@@ -121,13 +136,19 @@ export function generate(): Record<string, string> {
         field.json,
         field.number,
         type,
-        fieldFlags(field) + (isNewer(name, field, definitions) ? "n" : ""),
+        fieldFlags(field) +
+          (isNewer(name, field, definitions) ? "n" : "") +
+          (isRequired(name, field, definitions) ? "!" : ""),
       ];
       if (Object.keys(extra).length > 0) row.push(extra);
       return row;
     });
     const atomic = merge.types[name]?.structType === "atomic";
-    messages[shortName(name)] = atomic ? { atomic: true, fields: rows } : { fields: rows };
+    messages[shortName(name)] = {
+      ...(atomic ? { atomic } : {}),
+      ...(hasTypeMeta(name, message.fields, definitions) ? { typeMeta: true } : {}),
+      fields: rows,
+    };
   }
 
   const kinds: Record<string, Record<string, unknown>> = {};

@@ -44,6 +44,8 @@ export interface Field {
   readonly inline: boolean;
   /** Came after the release that is served: decoded and encoded, but unknown to clients. */
   readonly newer: boolean;
+  /** Required by the published schema. */
+  readonly required: boolean;
   readonly merge: MergeFacts;
 }
 
@@ -53,6 +55,8 @@ export interface Message {
   readonly name: string;
   /** Merged as one value. */
   readonly atomic: boolean;
+  /** Objects of this type may say their own `apiVersion` and `kind`. */
+  readonly typeMeta: boolean;
   /** In ascending field number. */
   readonly fields: readonly Field[];
   readonly byNumber: ReadonlyMap<number, Field>;
@@ -63,6 +67,7 @@ export interface Message {
 type FieldRow = readonly [string | null, number, string, string, MergeFacts?];
 interface MessageRow {
   readonly atomic?: boolean;
+  readonly typeMeta?: boolean;
   readonly fields: readonly FieldRow[];
 }
 interface MessageTable {
@@ -84,6 +89,7 @@ const isScalar = (name: string): name is Scalar => scalars.has(name);
 class TableMessage implements Message {
   readonly name: string;
   readonly atomic: boolean;
+  readonly typeMeta: boolean;
   readonly #rows: readonly FieldRow[];
   #fields: readonly Field[] | undefined;
   #byNumber: ReadonlyMap<number, Field> | undefined;
@@ -92,6 +98,7 @@ class TableMessage implements Message {
   constructor(name: string, row: MessageRow) {
     this.name = name;
     this.atomic = row.atomic === true;
+    this.typeMeta = row.typeMeta === true;
     this.#rows = row.fields;
   }
 
@@ -128,6 +135,7 @@ function fieldOf([json, number, type, flags, merge]: FieldRow): Field {
     omitZero: flags.includes("z"),
     inline: flags.includes("i"),
     newer: flags.includes("n"),
+    required: flags.includes("!"),
     merge: merge ?? {},
   };
 }

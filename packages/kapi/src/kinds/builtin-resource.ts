@@ -23,8 +23,9 @@ import { podRowConditions } from "./columns/pod.ts";
 
 import { rootTypeOf } from "./merge-type.ts";
 import { normalize } from "./normalize.ts";
-import { rulesOf } from "./rule-table.ts";
-import type { KindRules } from "./rules.ts";
+import { checkStructure } from "./rules/structure.ts";
+import { rulesOf } from "./rules/index.ts";
+import type { KindRules } from "./rules/rules.ts";
 import { schemasOf } from "../openapi/schemas.ts";
 
 const standardVerbs: readonly Verb[] = [
@@ -180,12 +181,21 @@ export class BuiltinResource implements ResourceDefinition {
   }
 
   validateCreate(object: JsonObject, context: StrategyContext): readonly FieldError[] {
-    return this.#rules.validate?.(object, context) ?? [];
+    return this.#validate(object, context);
   }
 
   validateUpdate(object: JsonObject, old: JsonObject, context: StrategyContext): readonly FieldError[] {
-    const errors = [...(this.#rules.validate?.(object, context) ?? [])];
+    const errors = this.#validate(object, context);
     errors.push(...(this.#rules.validateUpdate?.(object, old, context) ?? []));
+    return errors;
+  }
+
+  #validate(object: JsonObject, context: StrategyContext): FieldError[] {
+    // Writers of a status are the cluster's own parts; what they leave alone was checked when it was written.
+    if (context.subresource === "status") return [];
+    const errors: FieldError[] = [];
+    checkStructure(this.#message, object, errors);
+    errors.push(...(this.#rules.validate?.(object, context) ?? []));
     return errors;
   }
 

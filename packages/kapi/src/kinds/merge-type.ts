@@ -45,6 +45,7 @@ function makeNode(message: Message, atomic: boolean, patch: readonly string[]): 
     type: "map",
     atomic,
     field(name) {
+      if (message.typeMeta && (name === "apiVersion" || name === "kind")) return scalar;
       const field = message.byJson.get(name);
       return field === undefined ? undefined : fieldNode(field);
     },

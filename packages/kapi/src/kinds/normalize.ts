@@ -34,7 +34,7 @@ class Walk {
       throw new CodedError("invalid_argument", `json: nested deeper than ${maxDepth} levels`);
     }
     for (const key of Object.keys(object)) {
-      if (root && (key === "apiVersion" || key === "kind")) continue;
+      if ((root || message.typeMeta) && (key === "apiVersion" || key === "kind")) continue;
       const field = message.byJson.get(key);
       if (field === undefined || field.newer) {
         this.#path.push(key);

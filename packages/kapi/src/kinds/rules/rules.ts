@@ -5,7 +5,7 @@
  * All functions get normalised objects, so a field that is there has the right type.
  */
 import type { JsonObject } from "@kontinuum/std";
-import type { FieldError, StrategyContext } from "../resource.ts";
+import type { FieldError, StrategyContext } from "../../resource.ts";
 
 /** Rules of one kind; everything is optional. */
 export interface KindRules {

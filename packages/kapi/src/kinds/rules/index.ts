@@ -1,0 +1,33 @@
+/**
+ * All rules of all families, in one table.
+ */
+import { admissionRules } from "./admission.ts";
+import { autoscalingRules } from "./autoscaling.ts";
+import { clusterRules } from "./cluster.ts";
+import { configurationRules } from "./configuration.ts";
+import { jobRules } from "./job.ts";
+import { networkingRules } from "./networking.ts";
+import { podRules } from "./pod.ts";
+import { rbacRules } from "./rbac.ts";
+import { noRules, type KindRules, type RuleTable } from "./rules.ts";
+import { serviceRules } from "./service.ts";
+import { volumeRules } from "./volume.ts";
+import { workloadRules } from "./workload.ts";
+
+const table: RuleTable = {
+  ...admissionRules,
+  ...autoscalingRules,
+  ...clusterRules,
+  ...configurationRules,
+  ...jobRules,
+  ...networkingRules,
+  ...podRules,
+  ...rbacRules,
+  ...serviceRules,
+  ...volumeRules,
+  ...workloadRules,
+};
+
+/** The rules of a kind. */
+export const rulesOf = (apiVersion: string, kind: string): KindRules =>
+  table[`${apiVersion}/${kind}`] ?? noRules;

@@ -1,0 +1,67 @@
+/**
+ * Checks of the volumes of a pod spec.
+ */
+import type { JsonObject } from "@kontinuum/std";
+import { duplicate, forbidden, invalid, required } from "../../schema/field-error.ts";
+import { child, has, items, number, text } from "../read.ts";
+import { dnsName, type Errors } from "./checks.ts";
+
+/** Checks volumes; returns their names. */
+export function checkVolumes(
+  volumes: readonly JsonObject[],
+  path: string,
+  errors: Errors,
+): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const [index, volume] of volumes.entries()) {
+    const here = `${path}[${index}]`;
+    const name = text(volume, "name");
+    if (name !== "") {
+      dnsName(name, "label", `${here}.name`, errors);
+      if (names.has(name)) errors.push(duplicate(`${here}.name`, name));
+      names.add(name);
+    }
+    checkSource(volume, here, errors);
+  }
+  return names;
+}
+
+function checkSource(volume: JsonObject, path: string, errors: Errors): void {
+  const sources = Object.keys(volume).filter((key) => key !== "name" && has(volume, key));
+  if (sources.length === 0) errors.push(required(path, "must specify a volume type"));
+  for (const extra of sources.slice(1)) {
+    errors.push(forbidden(`${path}.${extra}`, "may not specify more than 1 volume type"));
+  }
+  if (has(volume, "configMap") && text(volume, "configMap", "name") === "")
+    errors.push(required(`${path}.configMap.name`));
+  if (has(volume, "secret") && text(volume, "secret", "secretName") === "") {
+    errors.push(required(`${path}.secret.secretName`));
+  }
+  for (const key of ["configMap", "secret", "downwardAPI", "projected"]) {
+    checkMode(child(volume, key), "defaultMode", `${path}.${key}`, errors);
+    for (const [index, item] of items(volume, key, "items").entries()) {
+      const here = `${path}.${key}.items[${index}]`;
+      checkMode(item, "mode", here, errors);
+      checkRelative(text(item, "path"), `${here}.path`, errors);
+    }
+  }
+  const hostPath = text(volume, "hostPath", "path");
+  if (hostPath.split("/").includes(".."))
+    errors.push(invalid(`${path}.hostPath.path`, hostPath, "must not contain '..'"));
+}
+
+function checkMode(object: JsonObject | undefined, key: string, path: string, errors: Errors): void {
+  if (!has(object, key)) return;
+  const mode = number(object, key);
+  if (mode < 0 || mode > 0o777) {
+    errors.push(
+      invalid(`${path}.${key}`, mode, "must be a number between 0 and 0777 (octal), both inclusive"),
+    );
+  }
+}
+
+function checkRelative(value: string, path: string, errors: Errors): void {
+  if (value.startsWith("/")) errors.push(invalid(path, value, "must be a relative path"));
+  if (value.split("/").includes("..")) errors.push(invalid(path, value, "must not contain '..'"));
+  else if (value.startsWith("..")) errors.push(invalid(path, value, "must not start with '..'"));
+}

@@ -1,0 +1,284 @@
+/**
+ * Rules of PersistentVolumes, claims, StorageClasses and the CSI kinds.
+ */
+import { at, type JsonObject } from "@kontinuum/std";
+import { equalJson } from "../../json/json.ts";
+import type { FieldError } from "../../resource.ts";
+import { forbidden, invalid, required } from "../../schema/field-error.ts";
+import { quantityNano } from "../quantity.ts";
+import { child, ensure, entries, has, items, setDefaults, text, texts } from "../read.ts";
+import { checkNodeTerm } from "./pod-validation.ts";
+import { dnsName, immutable, labelSelector, nonNegativeQuantity, type Errors } from "./checks.ts";
+import { legacyVolumeDefaults } from "./pod-defaults.ts";
+import type { KindRules, RuleTable } from "./rules.ts";
+
+function checkAccessModes(spec: JsonObject | undefined, errors: Errors): void {
+  const modes = texts(spec, "accessModes");
+  if (modes.length === 0) errors.push(required("spec.accessModes"));
+  if (modes.includes("ReadWriteOncePod") && modes.length > 1) {
+    errors.push(forbidden("spec.accessModes", "may not use ReadWriteOncePod with other access modes"));
+  }
+}
+
+/** Keys of a volume spec that are not its source. */
+const volumeFields = new Set([
+  "capacity",
+  "accessModes",
+  "claimRef",
+  "persistentVolumeReclaimPolicy",
+  "storageClassName",
+  "mountOptions",
+  "volumeMode",
+  "nodeAffinity",
+  "volumeAttributesClassName",
+]);
+
+const sourceOf = (volume: JsonObject): Record<string, unknown> =>
+  Object.fromEntries(entries(volume, "spec").filter(([key]) => !volumeFields.has(key)));
+
+const volume: KindRules = {
+  defaults(object) {
+    const spec = ensure(object, "spec");
+    setDefaults(spec, { persistentVolumeReclaimPolicy: "Retain", volumeMode: "Filesystem" });
+    setDefaults(ensure(object, "status"), { phase: "Pending" });
+    const hostPath = child(spec, "hostPath");
+    if (hostPath !== undefined && !has(hostPath, "type")) hostPath.type = "";
+    legacyVolumeDefaults(spec);
+  },
+  prepareCreate(object) {
+    object.status = { phase: "Pending" };
+  },
+  validate(object) {
+    const errors: FieldError[] = [];
+    const spec = child(object, "spec");
+    checkAccessModes(spec, errors);
+    const capacity = entries(spec, "capacity");
+    if (capacity.length === 0) errors.push(required("spec.capacity"));
+    for (const [name, amount] of capacity) {
+      if (name !== "storage") {
+        errors.push({
+          reason: "FieldValueNotSupported",
+          field: "spec.capacity",
+          message: `Unsupported value: ${JSON.stringify(name)}: supported values: "storage"`,
+        });
+      }
+      if ((quantityNano(amount) ?? 0n) <= 0n)
+        errors.push(invalid(`spec.capacity[${name}]`, amount, "must be greater than zero"));
+    }
+    const sources = Object.keys(sourceOf(object));
+    if (sources.length === 0) errors.push(required("spec", "must specify a volume type"));
+    for (const extra of sources.slice(1))
+      errors.push(forbidden(`spec.${extra}`, "may not specify more than 1 volume type"));
+    const class_ = text(spec, "storageClassName");
+    if (class_ !== "") dnsName(class_, "subdomain", "spec.storageClassName", errors);
+    if (has(spec, "local") && !has(spec, "nodeAffinity")) {
+      errors.push(required("spec.nodeAffinity", "Local volume requires node affinity"));
+    }
+    for (const [index, term] of items(spec, "nodeAffinity", "required", "nodeSelectorTerms").entries()) {
+      checkNodeTerm(term, `spec.nodeAffinity.required.nodeSelectorTerms[${index}]`, errors);
+    }
+    if (text(spec, "hostPath", "path") === "/" && text(spec, "persistentVolumeReclaimPolicy") === "Recycle") {
+      errors.push(
+        forbidden("spec.persistentVolumeReclaimPolicy", "may not be 'recycle' for a hostPath mount of '/'"),
+      );
+    }
+    return errors;
+  },
+  validateUpdate(object, old) {
+    const errors: FieldError[] = [];
+    if (!equalJson(sourceOf(object), sourceOf(old))) {
+      errors.push(
+        forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation"),
+      );
+    }
+    immutable(object, old, ["spec", "volumeMode"], equalJson, errors);
+    if (has(old, "spec", "nodeAffinity")) immutable(object, old, ["spec", "nodeAffinity"], equalJson, errors);
+    return errors;
+  },
+};
+
+/** What of a claim may change: the request may grow, and the volume be bound. */
+const fixedClaim = (object: JsonObject): unknown => {
+  const {
+    resources: _resources,
+    volumeName: _volumeName,
+    volumeAttributesClassName: _attributes,
+    ...spec
+  } = child(object, "spec") ?? {};
+  return spec;
+};
+
+const claim: KindRules = {
+  defaults(object) {
+    setDefaults(ensure(object, "spec"), { volumeMode: "Filesystem" });
+    setDefaults(ensure(object, "status"), { phase: "Pending" });
+    const spec = ensure(object, "spec");
+    mirrorDataSource(spec);
+  },
+  prepareCreate(object) {
+    object.status = { phase: "Pending" };
+  },
+  validate(object) {
+    const errors: FieldError[] = [];
+    const spec = child(object, "spec");
+    checkAccessModes(spec, errors);
+    labelSelector(child(spec, "selector"), "spec.selector", errors);
+    const amount = at(spec, "resources", "requests", "storage");
+    if (amount === undefined) errors.push(required("spec.resources[storage]"));
+    else if ((quantityNano(amount) ?? 0n) <= 0n) {
+      errors.push(invalid("spec.resources[storage]", amount, "must be greater than zero"));
+    }
+    const class_ = text(spec, "storageClassName");
+    if (class_ !== "") dnsName(class_, "subdomain", "spec.storageClassName", errors);
+    return errors;
+  },
+  validateUpdate(object, old) {
+    const errors: FieldError[] = [];
+    const bound = text(old, "spec", "volumeName") !== "";
+    const moved = bound && text(object, "spec", "volumeName") !== text(old, "spec", "volumeName");
+    if (moved || !equalJson(fixedClaim(object), fixedClaim(old))) {
+      errors.push(
+        forbidden(
+          "spec",
+          "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
+        ),
+      );
+    }
+    const wanted = quantityNano(at(object, "spec", "resources", "requests", "storage")) ?? 0n;
+    const had = quantityNano(at(old, "spec", "resources", "requests", "storage")) ?? 0n;
+    const allocated = quantityNano(at(old, "status", "capacity", "storage")) ?? had;
+    if (wanted < had && wanted <= allocated) {
+      errors.push(forbidden("spec.resources.requests.storage", "field can not be less than status.capacity"));
+    }
+    if (wanted !== had && text(old, "status", "phase") !== "Bound") {
+      errors.push(
+        forbidden(
+          "spec",
+          "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
+        ),
+      );
+    }
+    return errors.filter(
+      (error, index) => errors.findIndex((other) => other.field === error.field) === index,
+    );
+  },
+};
+
+/** The two forms of a data source say the same when one of them is enough. */
+function mirrorDataSource(spec: JsonObject): void {
+  if (has(spec, "dataSource") && !has(spec, "dataSourceRef"))
+    spec.dataSourceRef = structuredClone(spec.dataSource);
+  else if (
+    has(spec, "dataSourceRef") &&
+    !has(spec, "dataSource") &&
+    !has(spec, "dataSourceRef", "namespace")
+  ) {
+    const { namespace: _namespace, ...source } = child(spec, "dataSourceRef") ?? {};
+    spec.dataSource = source;
+  }
+}
+
+const storageClass: KindRules = {
+  defaults: (object) => setDefaults(object, { reclaimPolicy: "Delete", volumeBindingMode: "Immediate" }),
+  validate(object) {
+    const errors: FieldError[] = [];
+    const parameters = entries(object, "parameters");
+    if (parameters.length > 512)
+      errors.push({
+        reason: "FieldValueTooLong",
+        field: "parameters",
+        message: "Too long: may not be more than 512 bytes",
+      });
+    const policy = text(object, "reclaimPolicy");
+    if (policy === "Recycle") {
+      errors.push({
+        reason: "FieldValueNotSupported",
+        field: "reclaimPolicy",
+        message: 'Unsupported value: "Recycle": supported values: "Delete", "Retain"',
+      });
+    }
+    return errors;
+  },
+  validateUpdate(object, old) {
+    const errors: FieldError[] = [];
+    for (const [key, why] of [
+      ["parameters", "updates to parameters are forbidden."],
+      ["provisioner", "updates to provisioner are forbidden."],
+      ["reclaimPolicy", "updates to reclaimPolicy are forbidden."],
+    ] as const) {
+      if (!equalJson(object[key], old[key])) errors.push(forbidden(key, why));
+    }
+    immutable(object, old, ["volumeBindingMode"], equalJson, errors);
+    return errors;
+  },
+};
+
+/** Rules of storage kinds. */
+export const volumeRules: RuleTable = {
+  "v1/PersistentVolume": volume,
+  "v1/PersistentVolumeClaim": claim,
+  "storage.k8s.io/v1/StorageClass": storageClass,
+  "storage.k8s.io/v1/VolumeAttributesClass": {
+    validateUpdate(object, old) {
+      const errors: FieldError[] = [];
+      for (const key of ["driverName", "parameters"]) {
+        if (!equalJson(object[key], old[key]))
+          errors.push(forbidden(key, "updates to " + key + " are forbidden."));
+      }
+      return errors;
+    },
+  },
+  "storage.k8s.io/v1/CSIDriver": {
+    generation: true,
+    defaults(object) {
+      setDefaults(ensure(object, "spec"), {
+        attachRequired: true,
+        podInfoOnMount: false,
+        storageCapacity: false,
+        fsGroupPolicy: "ReadWriteOnceWithFSType",
+        volumeLifecycleModes: ["Persistent"],
+        requiresRepublish: false,
+        seLinuxMount: false,
+      });
+    },
+    validateUpdate(object, old) {
+      const errors: FieldError[] = [];
+      for (const key of ["attachRequired", "volumeLifecycleModes"])
+        immutable(object, old, ["spec", key], equalJson, errors);
+      return errors;
+    },
+  },
+  "storage.k8s.io/v1/CSIStorageCapacity": {
+    validate(object) {
+      const errors: FieldError[] = [];
+      for (const key of ["capacity", "maximumVolumeSize"]) {
+        if (has(object, key)) nonNegativeQuantity(object[key], key, errors);
+      }
+      return errors;
+    },
+    validateUpdate(object, old) {
+      const errors: FieldError[] = [];
+      for (const key of ["nodeTopology", "storageClassName"])
+        immutable(object, old, [key], equalJson, errors);
+      return errors;
+    },
+  },
+  "storage.k8s.io/v1/VolumeAttachment": {
+    validate(object) {
+      const source = child(object, "spec", "source");
+      const named = text(source, "persistentVolumeName") !== "";
+      const inline = has(source, "inlineVolumeSpec");
+      if (!named && !inline) {
+        return [required("spec.source", "must specify either inlineVolumeSpec and persistentVolumeName")];
+      }
+      return named && inline
+        ? [forbidden("spec.source", "must specify exactly one of inlineVolumeSpec and persistentVolumeName")]
+        : [];
+    },
+    validateUpdate(object, old) {
+      const errors: FieldError[] = [];
+      immutable(object, old, ["spec"], equalJson, errors);
+      return errors;
+    },
+  },
+};
