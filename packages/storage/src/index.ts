@@ -13,3 +13,5 @@ export {
   type EtcdServer,
   type ServeEtcdOptions,
 } from "./etcd/services.ts";
+export { connectEtcd } from "./drivers/etcd/etcd-store.ts";
+export type { EtcdTarget, EtcdTls } from "./drivers/etcd/channel.ts";

@@ -3,6 +3,8 @@
  */
 import { CodedError, type Edges } from "@kontinuum/std";
 import type { Store } from "./contract.ts";
+import { connectEtcd } from "./drivers/etcd/etcd-store.ts";
+import { etcdTarget } from "./drivers/etcd/etcd-url.ts";
 import { MemoryBackend } from "./drivers/memory/memory-backend.ts";
 import { SqliteBackend } from "./drivers/sqlite/sqlite-backend.ts";
 import type { Retention } from "./engine/compactor.ts";
@@ -15,7 +17,13 @@ export interface OpenOptions {
 }
 
 /** The forms of URL that {@link openStore} takes, for messages and help texts. */
-export const storeUrlForms = ["memory://", "sqlite://PATH"] as const;
+export const storeUrlForms = [
+  "memory://",
+  "sqlite://PATH",
+  "etcd://HOST:PORT[,HOST:PORT…]",
+  "grpc://HOST:PORT",
+  "unix:///PATH",
+] as const;
 
 /**
  * Opens a store. `memory://` lives in this process; `sqlite://PATH` (`sqlite:///absolute` or
@@ -36,6 +44,10 @@ export async function openStore(url: string, edges: Edges, options: OpenOptions 
       return new EngineStore(new MemoryBackend(edges), edges, options.retention);
     case "sqlite":
       return new EngineStore(SqliteBackend.open(sqlitePath(rest), edges), edges, options.retention);
+    case "etcd":
+    case "grpc":
+    case "unix":
+      return connectEtcd(etcdTarget(scheme, rest), edges, scheme);
     default:
       throw new CodedError(
         "invalid_argument",

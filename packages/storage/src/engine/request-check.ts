@@ -66,12 +66,13 @@ export function planRange(request: RangeRequest): PlannedRange {
     throw fault("invalid_range", `revision ${revision} is not a whole number of 0 or more`);
   if (!Number.isSafeInteger(limit) || limit < 0)
     throw fault("invalid_range", `limit ${limit} is not a whole number of 0 or more`);
-  const filtered = Boolean(
-    request.minModRevision ??
-    request.maxModRevision ??
-    request.minCreateRevision ??
+  const bounds = [
+    request.minModRevision,
+    request.maxModRevision,
+    request.minCreateRevision,
     request.maxCreateRevision,
-  );
+  ];
+  const filtered = bounds.some((bound) => bound !== undefined && bound !== 0);
   const direct = !filtered && (sort === undefined || sort.by === "key");
   const byValue = sort?.by === "value";
   const scan: Scan = {

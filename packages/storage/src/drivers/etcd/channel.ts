@@ -1,0 +1,185 @@
+/**
+ * A gRPC connection to one of several etcd endpoints: TLS, credentials, rotation.
+ *
+ * One HTTP/2 connection at a time. When an endpoint fails the next one is used; who retries what is
+ * decided by the caller, because only it knows whether a repeated call is harmless.
+ */
+import http2 from "node:http2";
+import net from "node:net";
+import { createClient, type Client, type Interceptor, type Transport } from "@connectrpc/connect";
+import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
+import { CodedError } from "@kontinuum/std";
+import * as rpc from "../../gen/etcd/etcdserverpb/rpc_pb.ts";
+import { reasonOf } from "../../faults.ts";
+import { fromWire } from "../../etcd/status-text.ts";
+
+/** Longest time a call may take, milliseconds. */
+export const callTimeoutMs = 10_000;
+/** Longest time to open a connection, milliseconds. */
+export const connectTimeoutMs = 5_000;
+/** How often a quiet connection is probed, and how long the answer may take, milliseconds. */
+export const pingIntervalMs = 10_000;
+/** Bytes of one answer. */
+export const maxAnswerBytes = 256 * 1024 * 1024;
+
+/** TLS settings, all PEM. */
+export interface EtcdTls {
+  /** Certificates to trust instead of the system's. */
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  /** `false` accepts any certificate: only by explicit choice. */
+  readonly rejectUnauthorized?: boolean;
+  /** Name to ask for and to check, when it differs from the endpoint's host. */
+  readonly servername?: string;
+}
+
+/** Where a remote store is and how to speak to it. */
+export interface EtcdTarget {
+  /** `host:port` each, or `unix:///path`. Tried in turn. */
+  readonly endpoints: readonly string[];
+  /** Absent: plain HTTP/2. */
+  readonly tls?: EtcdTls;
+  /** User of an etcd with authentication. */
+  readonly credentials?: { readonly name: string; readonly password: string };
+  /** Metadata of every call, asked for each time: short-lived tokens. */
+  readonly headers?: () => Promise<Readonly<Record<string, string>>>;
+}
+
+/** The clients of one endpoint. */
+export interface Clients {
+  readonly kv: Client<typeof rpc.KV>;
+  readonly watch: Client<typeof rpc.Watch>;
+  readonly lease: Client<typeof rpc.Lease>;
+  readonly maintenance: Client<typeof rpc.Maintenance>;
+  readonly auth: Client<typeof rpc.Auth>;
+}
+
+interface Link {
+  readonly manager: Http2SessionManager;
+  readonly clients: Clients;
+}
+
+/** The connection of one remote store. */
+export class Channel {
+  readonly #target: EtcdTarget;
+  #index = 0;
+  #link: Link | undefined;
+  #token: string | undefined;
+  #closed = false;
+
+  constructor(target: EtcdTarget) {
+    if (target.endpoints.length === 0)
+      throw new CodedError("invalid_argument", "an etcd store needs at least one endpoint: host:port");
+    this.#target = target;
+  }
+
+  /** Runs one call. Failures are coded; a lost endpoint is left for the next one. */
+  async call<T>(work: (clients: Clients) => Promise<T>): Promise<T> {
+    const link = this.#open();
+    try {
+      return await this.#authenticated(link, work);
+    } catch (error) {
+      const coded = fromWire(error);
+      if (reasonOf(coded) === "lost") this.#rotate(link);
+      throw coded;
+    }
+  }
+
+  /** The clients for a stream that the caller watches over itself; tells when the endpoint failed. */
+  async stream(): Promise<{
+    readonly clients: Clients;
+    readonly failed: () => void;
+    readonly renew: () => void;
+  }> {
+    const link = this.#open();
+    if (this.#target.credentials) await this.#signIn(link);
+    return {
+      clients: link.clients,
+      failed: () => this.#rotate(link),
+      renew: () => (this.#token = undefined),
+    };
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#link?.manager.abort();
+    this.#link = undefined;
+  }
+
+  #open(): Link {
+    if (this.#closed)
+      throw new CodedError("unavailable", "the store is closed", { details: { reason: "closed" } });
+    this.#link ??= this.#dial();
+    return this.#link;
+  }
+
+  #rotate(link: Link): void {
+    if (this.#link !== link) return;
+    this.#link = undefined;
+    this.#index = (this.#index + 1) % this.#target.endpoints.length;
+    // Streams on the old connection end with it: nobody is left hanging on a dead endpoint.
+    link.manager.abort();
+  }
+
+  #dial(): Link {
+    const { tls } = this.#target;
+    const endpoint = this.#target.endpoints[this.#index] ?? "";
+    const socketPath = endpoint.startsWith("unix://") ? endpoint.slice("unix://".length) : undefined;
+    const baseUrl = `${tls ? "https" : "http"}://${socketPath === undefined ? endpoint : "localhost"}`;
+    const nodeOptions: http2.SecureClientSessionOptions =
+      socketPath === undefined ? { ...tls } : { createConnection: () => net.connect(socketPath) };
+    const manager = new Http2SessionManager(
+      baseUrl,
+      { pingIntervalMs, pingTimeoutMs: pingIntervalMs, connectTimeoutMs },
+      nodeOptions,
+    );
+    const transport: Transport = createGrpcTransport({
+      baseUrl,
+      sessionManager: manager,
+      interceptors: [this.#withHeaders],
+      acceptCompression: [],
+      readMaxBytes: maxAnswerBytes,
+    });
+    return {
+      manager,
+      clients: {
+        kv: createClient(rpc.KV, transport),
+        watch: createClient(rpc.Watch, transport),
+        lease: createClient(rpc.Lease, transport),
+        maintenance: createClient(rpc.Maintenance, transport),
+        auth: createClient(rpc.Auth, transport),
+      },
+    };
+  }
+
+  readonly #withHeaders: Interceptor = (next) => async (request) => {
+    if (this.#target.headers)
+      for (const [name, value] of Object.entries(await this.#target.headers()))
+        request.header.set(name, value);
+    if (this.#token !== undefined) request.header.set("token", this.#token);
+    return next(request);
+  };
+
+  async #authenticated<T>(link: Link, work: (clients: Clients) => Promise<T>): Promise<T> {
+    if (!this.#target.credentials) return work(link.clients);
+    const fresh = await this.#signIn(link);
+    try {
+      return await work(link.clients);
+    } catch (error) {
+      // A token expires; a new one is asked for once.
+      if (fresh || fromWire(error).code !== "unauthenticated") throw error;
+      this.#token = undefined;
+      await this.#signIn(link);
+      return work(link.clients);
+    }
+  }
+
+  async #signIn(link: Link): Promise<boolean> {
+    const { credentials } = this.#target;
+    if (!credentials || this.#token !== undefined) return false;
+    const answer = await link.clients.auth.authenticate(credentials, { timeoutMs: callTimeoutMs });
+    this.#token = answer.token;
+    return true;
+  }
+}

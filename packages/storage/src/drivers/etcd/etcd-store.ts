@@ -1,0 +1,308 @@
+/**
+ * The drivers `etcd://`, `grpc://` and `unix://`: a store behind an etcd3 endpoint, with the server's own
+ * semantics. Transactions, leases, compaction and watches are the server's; this side translates, keeps
+ * watches alive and gives every failure a code.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { Edges } from "@kontinuum/std";
+import { CodedError } from "@kontinuum/std";
+import {
+  prefixRange,
+  type CallOptions,
+  type LeaseId,
+  type LeaseInfo,
+  type RangeRequest,
+  type RangeResult,
+  type Revision,
+  type Store,
+  type StoreStatus,
+  type TxnRequest,
+  type TxnResult,
+  type Watch,
+  type WatchRequest,
+} from "../../contract.ts";
+import { hashPairs } from "../../engine/contents-hash.ts";
+import { maxRequestBytes, planRange, planTxn } from "../../engine/request-check.ts";
+import { inSpan, spanOf } from "../../engine/span.ts";
+import { rangeMessage, rangeResultFrom, toBuffer, txnMessage, txnResultFrom } from "../../etcd/messages.ts";
+import { compacted, fault, leaseNotFound, reasonOf, storeClosed } from "../../faults.ts";
+import * as rpc from "../../gen/etcd/etcdserverpb/rpc_pb.ts";
+import { callTimeoutMs, Channel, type Clients, type EtcdTarget } from "./channel.ts";
+import { EtcdWatch, type Prober } from "./etcd-watch.ts";
+
+/** Times a read is tried, over all endpoints. */
+export const maxReadAttempts = 4;
+/** Pause before a read is tried again, milliseconds, doubled each time. */
+export const readRetryMs = 50;
+
+/** A {@link Store} behind an etcd3 endpoint. */
+export class EtcdStore implements Store {
+  readonly #channel: Channel;
+  readonly #edges: Edges;
+  readonly #driver: string;
+  readonly #watches = new Set<EtcdWatch>();
+  #prober: Promise<Prober | undefined> | undefined;
+  #closed = false;
+
+  /** `driver` is what the status names. */
+  constructor(target: EtcdTarget, edges: Edges, driver: string) {
+    this.#channel = new Channel(target);
+    this.#edges = edges;
+    this.#driver = driver;
+  }
+
+  async range(request: RangeRequest, options: CallOptions = {}): Promise<RangeResult> {
+    planRange(request);
+    const asked = request.revision ?? 0;
+    try {
+      const answer = await this.#read((c, o) => c.kv.range(rangeMessage(request), o), options);
+      return rangeResultFrom(answer, Number(answer.header?.revision ?? 0n));
+    } catch (error) {
+      throw await this.#explained(error, asked);
+    }
+  }
+
+  async txn(request: TxnRequest, options: CallOptions = {}): Promise<TxnResult> {
+    planTxn(request);
+    try {
+      const answer = await this.#once((c, o) => c.kv.txn(txnMessage(request), o), options);
+      return txnResultFrom(answer, Number(answer.header?.revision ?? 0n));
+    } catch (error) {
+      throw await this.#explained(error, 0);
+    }
+  }
+
+  watch(request: WatchRequest): Watch {
+    if (this.#closed) throw storeClosed();
+    const watch = new EtcdWatch(
+      {
+        channel: this.#channel,
+        edges: this.#edges,
+        prober: () => (this.#prober ??= this.#chooseProber()),
+        forget: (ended) => void this.#watches.delete(ended),
+      },
+      request,
+    );
+    this.#watches.add(watch);
+    return watch;
+  }
+
+  async compact(revision: Revision, options: CallOptions = {}): Promise<void> {
+    try {
+      await this.#once((c, o) => c.kv.compact({ revision: BigInt(revision) }, o), options);
+    } catch (error) {
+      throw await this.#explained(error, revision);
+    }
+  }
+
+  async leaseGrant(ttl: number, id: LeaseId = 0n): Promise<LeaseInfo> {
+    if (!Number.isFinite(ttl)) throw fault("lease_ttl", "a lease needs a time to live in seconds");
+    const answer = await this.#once((c, o) => c.lease.leaseGrant({ TTL: BigInt(Math.ceil(ttl)), ID: id }, o));
+    const granted = Number(answer.TTL);
+    return { id: answer.ID, grantedTtl: granted, ttl: granted, keys: [] };
+  }
+
+  async leaseKeepAlive(id: LeaseId): Promise<LeaseInfo> {
+    return this.#once(async (clients, options) => {
+      const requests = (async function* () {
+        yield create(rpc.LeaseKeepAliveRequestSchema, { ID: id });
+      })();
+      for await (const { TTL } of clients.lease.leaseKeepAlive(requests, options)) {
+        const ttl = Number(TTL);
+        if (ttl <= 0) throw leaseNotFound(id);
+        return { id, grantedTtl: ttl, ttl, keys: [] };
+      }
+      throw fault("lost", "the store ended the keep-alive without an answer");
+    });
+  }
+
+  async leaseRevoke(id: LeaseId): Promise<{ readonly revision: Revision }> {
+    const answer = await this.#once((c, o) => c.lease.leaseRevoke({ ID: id }, o));
+    return { revision: Number(answer.header?.revision ?? 0n) };
+  }
+
+  async leaseTimeToLive(id: LeaseId, withKeys = false): Promise<LeaseInfo> {
+    const answer = await this.#read((c, o) => c.lease.leaseTimeToLive({ ID: id, keys: withKeys }, o));
+    const ttl = Number(answer.TTL);
+    // A lease that is due is over, even while the server has not removed it yet.
+    if (ttl <= 0 && Number(answer.grantedTTL) === 0) return { id, grantedTtl: 0, ttl: -1, keys: [] };
+    const keys = answer.keys.map(toBuffer).sort((a, b) => a.compare(b));
+    return { id, grantedTtl: Number(answer.grantedTTL), ttl: Math.max(0, ttl), keys };
+  }
+
+  async leases(): Promise<readonly LeaseId[]> {
+    const answer = await this.#read((c, o) => c.lease.leaseLeases({}, o));
+    return answer.leases.map((lease) => lease.ID);
+  }
+
+  async revision(): Promise<Revision> {
+    // The least a linearizable read can be: one key that need not exist.
+    const { revision } = await this.range({ key: "\0", countOnly: true });
+    return revision;
+  }
+
+  async status(): Promise<StoreStatus> {
+    const status = await this.#read((c, o) => c.maintenance.status({}, o));
+    const { count } = await this.range({ ...prefixRange(""), countOnly: true });
+    return {
+      driver: this.#driver,
+      revision: Number(status.header?.revision ?? 0n),
+      compactRevision: await this.#compactRevision(),
+      sizeBytes: Number(status.dbSize),
+      sizeInUseBytes: Number(status.dbSizeInUse),
+      keys: count,
+    };
+  }
+
+  async hash(
+    revision: Revision = 0,
+  ): Promise<{ hash: number; revision: Revision; compactRevision: Revision }> {
+    const compactRevision = await this.#compactRevision();
+    return hashPairs(this, revision, () => compactRevision);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const watch of this.#watches) watch.storeClosed();
+    this.#channel.close();
+  }
+
+  async #once<T>(
+    work: (clients: Clients, options: { timeoutMs: number; signal?: AbortSignal }) => Promise<T>,
+    { signal }: CallOptions = {},
+  ): Promise<T> {
+    if (this.#closed) throw storeClosed();
+    if (signal?.aborted)
+      throw new CodedError("cancelled", "the request was cancelled before it began", {
+        cause: signal.reason,
+      });
+    const options = { timeoutMs: callTimeoutMs, ...(signal ? { signal } : {}) };
+    return this.#channel.call((clients) => work(clients, options));
+  }
+
+  /** Reads are harmless to repeat, so a lost endpoint or a new leader is not the caller's concern. */
+  async #read<T>(
+    work: (clients: Clients, options: { timeoutMs: number; signal?: AbortSignal }) => Promise<T>,
+    options: CallOptions = {},
+  ): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#once(work, options);
+      } catch (error) {
+        const reason = reasonOf(error);
+        if (attempt === maxReadAttempts || this.#closed || (reason !== "lost" && reason !== "timeout"))
+          throw error;
+        await this.#edges.clock.sleep(readRetryMs * 2 ** (attempt - 1), options.signal);
+      }
+    }
+  }
+
+  /** Adds to a refusal what the caller needs and the wire does not say. */
+  async #explained(error: unknown, asked: Revision): Promise<unknown> {
+    switch (reasonOf(error)) {
+      case "compacted":
+        return compacted(asked, await this.#compactRevision());
+      case "request_too_large":
+        return fault(
+          "request_too_large",
+          `the request is larger than the store takes (${maxRequestBytes} bytes)`,
+          {
+            cause: error,
+          },
+        );
+      default:
+        return error;
+    }
+  }
+
+  /** etcd has no call for it; a watch of the distant past is refused with it. */
+  async #compactRevision(): Promise<Revision> {
+    const abort = new AbortController();
+    try {
+      await this.#read((c, o) => c.kv.range({ key: Buffer.from([0]), revision: 1n, countOnly: true }, o));
+      return 0;
+    } catch (error) {
+      if (reasonOf(error) !== "compacted") throw error;
+    }
+    const { clients } = await this.#channel.stream();
+    const request = create(rpc.WatchCreateRequestSchema, { key: Buffer.from([0]), startRevision: 1n });
+    const requests = openRequest(request, abort.signal);
+    try {
+      for await (const response of clients.watch.watch(requests, {
+        signal: abort.signal,
+        timeoutMs: callTimeoutMs,
+      }))
+        if (response.canceled) return Number(response.compactRevision);
+    } finally {
+      abort.abort();
+    }
+    return 0;
+  }
+
+  /**
+   * Servers before 3.4.25 and 3.5.8 answer a progress request without regard to what is under way. For
+   * them the truth is found by replaying the whole key space: every revision shows there.
+   */
+  async #chooseProber(): Promise<Prober | undefined> {
+    const { version } = await this.#read((c, o) => c.maintenance.status({}, o)).catch(() => ({
+      version: "",
+    }));
+    return answersProgress(version) ? undefined : (request, delivered) => this.#probe(request, delivered);
+  }
+
+  async #probe(request: WatchRequest, delivered: Revision): Promise<{ through: Revision; last: Revision }> {
+    const through = await this.revision();
+    if (through <= delivered) return { through: delivered, last: 0 };
+    const span = spanOf(request);
+    const abort = new AbortController();
+    const { clients } = await this.#channel.stream();
+    const everything = create(rpc.WatchCreateRequestSchema, {
+      key: Buffer.from([0]),
+      rangeEnd: Buffer.from([0]),
+      startRevision: BigInt(delivered + 1),
+      fragment: true,
+    });
+    let last = 0;
+    try {
+      const responses = clients.watch.watch(openRequest(everything, abort.signal), {
+        signal: abort.signal,
+        timeoutMs: callTimeoutMs,
+      });
+      for await (const response of responses) {
+        if (response.canceled) throw fault("lost", "the progress of a watch cannot be found out");
+        for (const { kv, type } of response.events) {
+          const revision = Number(kv?.modRevision ?? 0n);
+          if (!kv || revision > through) continue;
+          const wanted = !request.filters?.includes(type === 0 ? "noput" : "nodelete");
+          if (wanted && inSpan(span, toBuffer(kv.key))) last = revision;
+        }
+        const seen = Number(response.events.at(-1)?.kv?.modRevision ?? 0n);
+        if (seen >= through && !response.fragment) return { through, last };
+      }
+    } finally {
+      abort.abort();
+    }
+    throw fault("lost", "the progress of a watch cannot be found out");
+  }
+}
+
+/** Whether a version's answers to progress requests can be trusted. */
+function answersProgress(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
+  if (version === "" || major > 3 || minor > 5) return true;
+  return minor === 5 ? patch >= 8 : minor === 4 && patch >= 25;
+}
+
+/** One create request on a stream that stays open until `signal` aborts. */
+async function* openRequest(
+  value: rpc.WatchCreateRequest,
+  signal: AbortSignal,
+): AsyncGenerator<rpc.WatchRequest, void, undefined> {
+  yield create(rpc.WatchRequestSchema, { requestUnion: { case: "createRequest", value } });
+  await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
+
+/** Opens a store behind an etcd3 endpoint; connects on first use. */
+export function connectEtcd(target: EtcdTarget, edges: Edges, driver = "etcd"): Store {
+  return new EtcdStore(target, edges, driver);
+}

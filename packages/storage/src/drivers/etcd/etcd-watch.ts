@@ -1,0 +1,241 @@
+/**
+ * A watch over a remote etcd3 endpoint that outlives connections.
+ *
+ * Always holds: everything of the range up to `#delivered` is in the outbox or was read from it. After a
+ * lost connection the stream is opened again right after that, with growing pauses.
+ */
+import { create } from "@bufbuild/protobuf";
+import type { Edges, Timer } from "@kontinuum/std";
+import type { Revision, StoreEvent, Watch, WatchBatch, WatchRequest } from "../../contract.ts";
+import { eventFrom, keysFor } from "../../etcd/messages.ts";
+import { Outbox } from "../../etcd/outbox.ts";
+import { fromWire } from "../../etcd/status-text.ts";
+import { spanOf } from "../../engine/span.ts";
+import { compacted, fault, reasonOf, storeClosed } from "../../faults.ts";
+import * as rpc from "../../gen/etcd/etcdserverpb/rpc_pb.ts";
+import type { Channel } from "./channel.ts";
+
+/** Time without contact after which a watch gives up with `unavailable`, milliseconds. */
+export const resumeLimitMs = 60_000;
+/** First and longest pause before a stream is opened again, milliseconds. */
+export const resumePauseMs = { first: 20, longest: 2_000 } as const;
+/** How often an unanswered progress request is repeated, milliseconds. */
+export const progressRepeatMs = 250;
+/** Batches that wait for a reader. */
+const outboxSize = 16;
+/** Requests that wait to be sent on one stream. */
+const requestLimit = 64;
+
+/** Tells where a watch that delivered everything up to `delivered` stands, when the server cannot be asked. */
+export type Prober = (
+  span: WatchRequest,
+  delivered: Revision,
+) => Promise<{ through: Revision; last: Revision }>;
+
+/** Everything a watch needs of its store. */
+export interface WatchHost {
+  readonly channel: Channel;
+  readonly edges: Edges;
+  /** Set for servers whose own progress answers cannot be trusted. */
+  readonly prober: () => Promise<Prober | undefined>;
+  readonly forget: (watch: EtcdWatch) => void;
+}
+
+/** A {@link Watch} over the wire. */
+export class EtcdWatch implements Watch {
+  readonly ready: Promise<Revision>;
+  readonly #host: WatchHost;
+  readonly #request: WatchRequest;
+  readonly #outbox = new Outbox<WatchBatch>(outboxSize);
+  readonly #abort = new AbortController();
+  #settleReady: { resolve(revision: Revision): void; reject(error: unknown): void } | undefined;
+  #registered = false;
+  #delivered: Revision;
+  #gotSomething = false;
+  #progressWanted = false;
+  #progressTimer: Timer | undefined;
+  #requests: Outbox<rpc.WatchRequest> | undefined;
+  #parts: StoreEvent[] = [];
+
+  constructor(host: WatchHost, request: WatchRequest) {
+    spanOf(request);
+    this.#host = host;
+    this.#request = request;
+    this.#delivered = Math.max(0, (request.startRevision ?? 0) - 1);
+    this.ready = new Promise((resolve, reject) => (this.#settleReady = { resolve, reject }));
+    this.ready.catch(() => {});
+    if (request.signal?.aborted) this.close();
+    else request.signal?.addEventListener("abort", () => this.close(), { once: true });
+    void this.#run();
+  }
+
+  progress(): void {
+    this.#progressWanted = true;
+    void this.#askProgress();
+  }
+
+  close(): void {
+    this.#end();
+  }
+
+  /** Ends the watch because its store is closed. */
+  storeClosed(): void {
+    this.#end(storeClosed());
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<WatchBatch, void, undefined> {
+    try {
+      yield* this.#outbox;
+    } finally {
+      this.#end();
+    }
+  }
+
+  #end(error?: unknown): void {
+    this.#abort.abort();
+    this.#progressTimer?.clear();
+    this.#requests?.end();
+    this.#outbox.end(error);
+    this.#settleReady?.reject(error ?? storeClosed());
+    this.#host.forget(this);
+  }
+
+  async #run(): Promise<void> {
+    const { clock, random } = this.#host.edges;
+    let pause: number = resumePauseMs.first;
+    let contact = clock.monotonic();
+    while (!this.#abort.signal.aborted) {
+      try {
+        await this.#stream(() => {
+          contact = clock.monotonic();
+          pause = resumePauseMs.first;
+        });
+      } catch (error) {
+        if (this.#abort.signal.aborted) return;
+        const coded = fromWire(error);
+        const reason = reasonOf(coded);
+        const passing =
+          reason === "lost" || reason === "closed" || reason === "timeout" || reason === "overloaded";
+        if (!passing || clock.monotonic() - contact > resumeLimitMs) return this.#end(coded);
+      }
+      await clock.sleep(pause * (0.5 + random.float() / 2), this.#abort.signal).catch(() => {});
+      pause = Math.min(pause * 2, resumePauseMs.longest);
+    }
+  }
+
+  /** One stream, from its opening to its loss. */
+  async #stream(contact: () => void): Promise<void> {
+    const { clients, failed, renew } = await this.#host.channel.stream();
+    const requests = new Outbox<rpc.WatchRequest>(requestLimit);
+    this.#requests = requests;
+    this.#parts = [];
+    void requests.put(this.#createRequest());
+    try {
+      for await (const response of clients.watch.watch(requests, { signal: this.#abort.signal })) {
+        contact();
+        await this.#take(response);
+      }
+    } catch (error) {
+      if (fromWire(error).code === "unauthenticated" && this.#registered) renew();
+      if (reasonOf(fromWire(error)) === "lost") failed();
+      throw error;
+    } finally {
+      requests.end();
+    }
+  }
+
+  #createRequest(): rpc.WatchRequest {
+    const { filters = [], prevKv = false, progressNotify = false } = this.#request;
+    const { NOPUT, NODELETE } = rpc.WatchCreateRequest_FilterType;
+    return create(rpc.WatchRequestSchema, {
+      requestUnion: {
+        case: "createRequest",
+        value: create(rpc.WatchCreateRequestSchema, {
+          ...keysFor(this.#request),
+          startRevision: BigInt(this.#startsNow() ? 0 : this.#delivered + 1),
+          prevKv,
+          progressNotify,
+          fragment: true,
+          filters: filters.map((filter) => (filter === "noput" ? NOPUT : NODELETE)),
+        }),
+      },
+    });
+  }
+
+  #startsNow(): boolean {
+    return !this.#registered && (this.#request.startRevision ?? 0) === 0;
+  }
+
+  async #take(response: rpc.WatchResponse): Promise<void> {
+    const revision = Number(response.header?.revision ?? 0n);
+    if (response.canceled) throw this.#cancelled(response);
+    if (response.created) {
+      if (this.#startsNow()) this.#delivered = revision;
+      this.#registered = true;
+      this.#settleReady?.resolve(revision);
+      if (this.#progressWanted) void this.#askProgress();
+      return;
+    }
+    if (response.events.length === 0) return this.#progressed(response.watchId, revision);
+    this.#parts.push(...response.events.map(eventFrom));
+    if (response.fragment) return;
+    // After a reconnect a server may repeat; what was delivered is never delivered again.
+    const events = this.#parts.filter((event) => event.kv.modRevision > this.#delivered);
+    this.#parts = [];
+    const last = events.at(-1);
+    if (!last) return;
+    this.#delivered = last.kv.modRevision;
+    this.#gotSomething = true;
+    await this.#outbox.put({ events, revision: this.#delivered });
+  }
+
+  /** A notice of the server: in answer to a request (id -1), or because it was quiet for long. */
+  async #progressed(watchId: bigint, revision: Revision): Promise<void> {
+    if (watchId < 0n && (await this.#host.prober())) return;
+    await this.#standAt(revision);
+  }
+
+  async #standAt(revision: Revision): Promise<void> {
+    this.#progressWanted = false;
+    this.#progressTimer?.clear();
+    this.#progressTimer = undefined;
+    this.#delivered = Math.max(this.#delivered, revision);
+    await this.#outbox.put({ events: [], revision: this.#delivered });
+  }
+
+  async #askProgress(): Promise<void> {
+    if (!this.#registered || this.#abort.signal.aborted || this.#progressTimer) return;
+    this.#progressTimer = this.#host.edges.clock.timer(progressRepeatMs, () => {
+      this.#progressTimer = undefined;
+      if (this.#progressWanted) void this.#askProgress();
+    });
+    try {
+      const probe = await this.#host.prober();
+      if (!probe) {
+        const requestUnion = {
+          case: "progressRequest",
+          value: create(rpc.WatchProgressRequestSchema),
+        } as const;
+        await this.#requests?.put(create(rpc.WatchRequestSchema, { requestUnion }));
+        return;
+      }
+      const { through, last } = await probe(this.#request, this.#delivered);
+      // The events that the probe saw are on their way: when the last of them is here, all are.
+      if (this.#progressWanted && this.#delivered >= last)
+        await this.#standAt(Math.max(through, this.#delivered));
+    } catch {
+      // Asked again by the timer; a lasting failure ends the stream itself.
+    }
+  }
+
+  #cancelled(response: rpc.WatchResponse): Error {
+    const compactRevision = Number(response.compactRevision);
+    if (compactRevision > 0) {
+      if (!this.#gotSomething) return compacted(this.#delivered + 1, compactRevision);
+      const text = `the watch fell behind compaction at revision ${compactRevision}: read again`;
+      // Not "lost": opening it again would not help.
+      return fault("compacted", text, { details: { compactRevision } });
+    }
+    return fromWire(new Error(response.cancelReason || "the server ended the watch"));
+  }
+}
