@@ -160,10 +160,11 @@ async function storeNew(
     context.warn(
       ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests",
     );
-  resource.prepareForCreate(object, strategy);
+  // Strategies see who the object is: a Job's pods are labelled with its uid.
   const metadata = metadataOf(object);
   metadata["uid"] = deps.edges.random.uuid();
   metadata["creationTimestamp"] = timestamp(strategy.now);
+  resource.prepareForCreate(object, strategy);
   const result = request.managed
     ? object
     : await updateManagedFields({
