@@ -5,6 +5,7 @@ import { admissionRules } from "./admission.ts";
 import { autoscalingRules } from "./autoscaling.ts";
 import { clusterRules } from "./cluster.ts";
 import { configurationRules } from "./configuration.ts";
+import { definitionRules } from "./definition.ts";
 import { jobRules } from "./job.ts";
 import { networkingRules } from "./networking.ts";
 import { podRules } from "./pod.ts";
@@ -19,6 +20,7 @@ const table: RuleTable = {
   ...autoscalingRules,
   ...clusterRules,
   ...configurationRules,
+  ...definitionRules,
   ...jobRules,
   ...networkingRules,
   ...podRules,

@@ -13,6 +13,8 @@ export interface KindRules {
   readonly generation?: boolean;
   /** Writers of the status may change labels and annotations. */
   readonly statusMetadata?: boolean;
+  /** The kind's own checks cover what `structure.ts` would check. */
+  readonly ownStructure?: boolean;
   defaults?(object: JsonObject): void;
   prepareCreate?(object: JsonObject, context: StrategyContext): void;
   /** For the main resource. */
