@@ -12,6 +12,7 @@ import type { Controller, Transport } from "@kontinuum/controller";
 import { CodedError, messageOf, systemEdges, type Edges, type JsonObject } from "@kontinuum/std";
 import { AdmissionChain } from "./admission/admission.ts";
 import { namespaceLifecycle } from "./admission/namespace-lifecycle.ts";
+import { serviceAddresses } from "./admission/service-addresses.ts";
 import { Access, accessDenied, allowAll, attributesOf } from "./auth/access.ts";
 import { clientCertificates, requestHeader } from "./auth/authenticators.ts";
 import { Identity, mastersGroup } from "./auth/identity.ts";
@@ -88,7 +89,10 @@ class Server implements ApiServer {
       edges: this.#edges,
       resources: this.#resources,
       storage: this.#storage,
-      admission: new AdmissionChain([namespaceLifecycle((name, certain) => this.#namespace(name, certain))]),
+      admission: new AdmissionChain([
+        namespaceLifecycle((name, certain) => this.#namespace(name, certain)),
+        serviceAddresses({ services: () => this.#services(), random: this.#edges.random, clock }),
+      ]),
       guards: [],
       ttlSeconds: (resource) =>
         resource.kind === "Event" ? (options.eventTtlSeconds ?? eventTtlSeconds) : 0,
@@ -210,6 +214,15 @@ class Server implements ApiServer {
     await store.cache.load();
     const entry = certain ? await store.read(store.key("", name)) : store.cache.get(store.key("", name));
     return entry?.error === undefined && entry ? entryObject(entry) : undefined;
+  }
+
+  /** All stored services, for the allocation of their addresses. */
+  async #services(): Promise<readonly JsonObject[]> {
+    const resource = this.#resources.get("", "v1", "services");
+    if (!resource) return [];
+    const { cache } = this.#storage.of(resource);
+    await cache.load();
+    return [...cache.list()].filter((entry) => entry.error === undefined).map((entry) => entryObject(entry));
   }
 
   #healthChecks(): Record<"livez" | "readyz" | "healthz", ReadonlyMap<string, HealthCheck>> {

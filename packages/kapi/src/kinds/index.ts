@@ -5,6 +5,9 @@ import type { ResourceDefinition } from "../resource.ts";
 import { BuiltinResource } from "./builtin-resource.ts";
 import { catalog } from "./catalog.ts";
 
+export { releaseOldAddresses } from "./rules/service.ts";
+export { allocateService, type ServiceRanges } from "./rules/service-allocation.ts";
+
 let made: readonly ResourceDefinition[] | undefined;
 
 /** Every built-in resource that can be served, in the order of discovery within each group version. */

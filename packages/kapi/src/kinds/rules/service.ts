@@ -50,7 +50,7 @@ export function familyDefaults(spec: JsonObject, family: "IPv4" | "IPv6"): void 
 }
 
 /** Drops what belongs to the type a service had before, as a client that only changes the type expects. */
-function releaseOld(object: JsonObject, old: JsonObject): void {
+export function releaseOldAddresses(object: JsonObject, old: JsonObject): void {
   const spec = ensure(object, "spec");
   const type = text(spec, "type");
   const before = text(old, "spec", "type");
@@ -186,7 +186,7 @@ function checkService(object: JsonObject): FieldError[] {
 
 const service: KindRules = {
   defaults: serviceDefaults,
-  prepareUpdate: releaseOld,
+  prepareUpdate: releaseOldAddresses,
   validate: checkService,
   validateUpdate(object, old) {
     const [before, after] = [text(old, "spec", "type"), text(object, "spec", "type")];
