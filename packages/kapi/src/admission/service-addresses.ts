@@ -4,9 +4,8 @@
  * What is taken is read from the stored services. Between that look and the write another request may look too,
  * so what was given out lately is remembered here; servers that share a store pick at random from the same ranges.
  */
-import type { Clock, JsonObject, Random } from "@kontinuum/std";
+import { at, stringAt, type Clock, type JsonObject, type Random } from "@kontinuum/std";
 import { allocateService, releaseOldAddresses } from "../kinds/index.ts";
-import { metaText } from "../registry/metadata.ts";
 import { invalid } from "../status/status.ts";
 import type { AdmissionPlugin } from "./admission.ts";
 
@@ -39,16 +38,25 @@ export function serviceAddresses(options: ServiceAddressOptions): AdmissionPlugi
       }
       const stored = await options.services();
       const lately = [...recent.values()].map(({ service }) => service);
+      const before = structuredClone(object["spec"]);
       const errors = allocateService(object, [...stored, ...lately], options.random);
       if (errors.length > 0) throw invalid(resource, name, errors);
       if (dryRun || name === "") return;
-      const service = {
-        metadata: { namespace, name: metaText(object, "name") },
-        spec: structuredClone(object["spec"]),
-      };
+      const service = { metadata: { namespace, name }, spec: picked(before, object["spec"]) };
       const key = `${namespace}/${name}`;
       recent.delete(key);
       recent.set(key, { service, until: now + rememberMs });
     },
+  };
+}
+
+/** What was picked here, without what the request itself asked for: that is judged by what is stored. */
+function picked(before: unknown, after: unknown): JsonObject {
+  const had = at(before, "ports");
+  const ports = at(after, "ports");
+  const asked = (index: number): boolean => Array.isArray(had) && Boolean(at(had, index, "nodePort"));
+  return {
+    clusterIPs: stringAt(before, "clusterIP") ? [] : at(after, "clusterIPs"),
+    ports: Array.isArray(ports) ? ports.filter((_port, index) => !asked(index)) : [],
   };
 }
