@@ -38,8 +38,10 @@ export class Manager implements ControllerHost {
   readonly #informers = new Map<string, AnyInformer>();
   readonly #controllers: RunningController[] = [];
   readonly #informerRuns: Promise<void>[] = [];
+  readonly #controllerRuns: Promise<void>[] = [];
   readonly #stopInformers = new AbortController();
-  #running = false;
+  /** Set while running. */
+  #signal: AbortSignal | undefined;
 
   constructor(options: ManagerOptions) {
     this.name = options.name;
@@ -53,13 +55,14 @@ export class Manager implements ControllerHost {
     for (const definition of options.controllers ?? []) this.add(definition);
   }
 
-  /** Adds a controller, before `run`. */
+  /** Adds a controller; when running, it starts at once. */
   add(definition: ControllerDefinition): void {
-    if (this.#running) throw new TypeError(`controller ${definition.name} was added to a running manager`);
     if (this.#controllers.some(({ name }) => name === definition.name)) {
       throw new TypeError(`there are two controllers named ${JSON.stringify(definition.name)}`);
     }
-    this.#controllers.push(new RunningController(definition, this));
+    const controller = new RunningController(definition, this);
+    this.#controllers.push(controller);
+    if (this.#signal) this.#controllerRuns.push(controller.run(this.#signal));
   }
 
   /** The informer of a resource, made (and, when running, started) on first use. */
@@ -68,19 +71,18 @@ export class Manager implements ControllerHost {
     if (present) return present;
     const informer = new Informer(this.#direct, resource, { edges: this.edges });
     this.#informers.set(collectionPath(resource), informer);
-    if (this.#running) this.#start(informer);
+    if (this.#signal) this.#start(informer);
     return informer;
   }
 
   /** Works until `signal` aborts; resolves when the last work has ended or the stop deadline has passed. */
   async run(signal: AbortSignal): Promise<void> {
-    this.#running = true;
+    this.#signal = signal;
     for (const informer of this.#informers.values()) this.#start(informer);
-    const ended = Promise.all(this.#controllers.map((controller) => controller.run(signal)));
+    for (const controller of this.#controllers) this.#controllerRuns.push(controller.run(signal));
     try {
-      await Promise.race([ended, this.#deadlineAfter(signal)]);
-      if (!signal.aborted)
-        await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      await aborted(signal);
+      await Promise.race([Promise.all(this.#controllerRuns), this.#stopDeadline()]);
     } finally {
       this.#stopInformers.abort();
       await Promise.all(this.#informerRuns);
@@ -105,9 +107,7 @@ export class Manager implements ControllerHost {
     );
   }
 
-  async #deadlineAfter(signal: AbortSignal): Promise<void> {
-    if (!signal.aborted)
-      await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+  async #stopDeadline(): Promise<void> {
     await this.edges.clock.sleep(this.#stopDeadlineMs, this.#stopInformers.signal).catch(() => {});
     if (this.#stopInformers.signal.aborted) return;
     const busy = this.#controllers
@@ -118,6 +118,13 @@ export class Manager implements ControllerHost {
       controllers: busy,
     });
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }
 
 /** Informers are made for their resource, so the resource tells the type. */
