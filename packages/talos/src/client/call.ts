@@ -42,7 +42,7 @@ export class Caller {
     try {
       return await call(run.wire);
     } catch (error) {
-      throw run.failure(error);
+      throw await run.failure(error);
     } finally {
       run.end();
     }
@@ -64,7 +64,7 @@ export class Caller {
         yield message;
       }
     } catch (error) {
-      throw run.failure(error);
+      throw await run.failure(error);
     } finally {
       run.end();
     }
@@ -89,14 +89,18 @@ export class Caller {
     return {
       wire: { signal: abort.signal, headers } satisfies WireOptions,
       disarm: () => timer.clear(),
-      failure: (error: unknown): unknown =>
-        talosErrorOf(error, {
+      failure: async (error: unknown): Promise<TalosError> => {
+        // A stream that dies with its connection looks cancelled to gRPC.
+        const lost = !abort.signal.aborted && (await this.#session.lost());
+        return talosErrorOf(error, {
           target,
           method,
           timeoutMs,
           expired,
+          lost,
           connectionFailure: this.#session.failure,
-        }),
+        });
+      },
       end: () => {
         timer.clear();
         options.signal?.removeEventListener("abort", onAbort);

@@ -39,6 +39,9 @@ export class TalosSession {
   readonly #options: SessionOptions;
   #opening: Promise<http2.ClientHttp2Session> | undefined;
   #session: http2.ClientHttp2Session | undefined;
+  #last: http2.ClientHttp2Session | undefined;
+  #lastClosed: Promise<unknown> = Promise.resolve();
+  #handshaking: tls.TLSSocket | undefined;
   #closed = false;
   #peer: TalosPeer | undefined;
   #failure: unknown;
@@ -79,9 +82,21 @@ export class TalosSession {
 
   notifyResponseByteRead(): void {}
 
+  /**
+   * Why a call that ended without a word ended: waits until the connection under it is wholly closed
+   * and answers true, or answers false at once when the connection still stands.
+   */
+  async lost(): Promise<boolean> {
+    const session = this.#last;
+    if (!session || (!session.closed && !session.destroyed)) return false;
+    await this.#lastClosed;
+    return true;
+  }
+
   /** Ends the connection and every call on it. */
   close(): void {
     this.#closed = true;
+    this.#handshaking?.destroy();
     this.#session?.destroy();
     this.#session = undefined;
   }
@@ -107,6 +122,9 @@ export class TalosSession {
       throw new TalosError("cancelled", `${this.authority}: client is closed`);
     }
     this.#session = session;
+    this.#last = session;
+    // The alert that explains a lost connection may come after the calls on it have ended.
+    this.#lastClosed = new Promise((resolve) => session.once("close", resolve));
     return session;
   }
 
@@ -119,6 +137,8 @@ export class TalosSession {
     const raw = await edges.network.dial({ host: address, port, timeoutMs: connectTimeoutMs });
     if (raw instanceof net.Socket) raw.setKeepAlive(true, tcpKeepAliveMs);
     const socket = tls.connect({ ...tlsOptionsOf(credentials, address), socket: raw });
+    this.#handshaking = socket;
+    if (this.#closed) socket.destroy();
     try {
       await this.#secured(socket);
       this.#peer = this.#check(socket);
@@ -127,6 +147,8 @@ export class TalosSession {
       socket.destroy();
       raw.destroy();
       throw error;
+    } finally {
+      this.#handshaking = undefined;
     }
     socket.on("error", (error) => (this.#failure = error));
     return socket;

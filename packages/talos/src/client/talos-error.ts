@@ -102,6 +102,8 @@ export interface CallContext {
   readonly method: string;
   /** Why the connection under the call ended, when it did. */
   readonly connectionFailure: unknown;
+  /** True when that connection is gone although nobody on our side ended the call. */
+  readonly lost: boolean;
   /** True when our own deadline ended the call. */
   readonly expired: boolean;
   /** The deadline, for the message. */
@@ -128,6 +130,10 @@ export function talosErrorOf(error: unknown, context: CallContext): TalosError {
     if (isCoded(cause, "unavailable") || isConnectionLoss(cause)) {
       return new TalosError("unreachable", `${what}: ${cause.message}`, { cause: error });
     }
+  }
+  const cancelled = error instanceof ConnectError && error.code === Code.Canceled;
+  if (context.lost && (cancelled || !(error instanceof ConnectError))) {
+    return new TalosError("unreachable", `${what}: the connection was lost`, { cause: error });
   }
   if (error instanceof ConnectError) {
     const reason = byGrpcCode.get(error.code) ?? "failed";
