@@ -8,7 +8,8 @@ import { readFile } from "node:fs/promises";
 import http from "node:http";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
-import { CodedError, messageOf, type Edges } from "@kontinuum/std";
+import { networkInterfaces } from "node:os";
+import { CodedError, messageOf, OutboundClient, type Edges } from "@kontinuum/std";
 import type { Store } from "@kontinuum/storage";
 import type { Hono } from "hono";
 import { ApiKeyAuthenticator } from "./auth/api-keys.ts";
@@ -22,6 +23,7 @@ import { builtInCatalog, loadCatalog } from "./catalog/catalog.ts";
 import { ImageInventory } from "./catalog/inventory.ts";
 import type { Config } from "./config/config.ts";
 import { Doctor } from "./doctor/doctor.ts";
+import { GoldenBuilds } from "./golden/builds.ts";
 import { EventLog } from "./events/event-log.ts";
 import { StreamHub } from "./events/stream-hub.ts";
 import { Keeper } from "./housekeeping/keeper.ts";
@@ -43,12 +45,15 @@ import { MachineService } from "./service/machines.ts";
 import { OperationService } from "./service/operations.ts";
 import { SnapshotService } from "./service/snapshots.ts";
 import { readSecrets } from "./service/guest-secrets.ts";
+import { RuntimeSettings } from "./settings/runtime-settings.ts";
+import { importSettings, mirrorSettings, ownsFiles } from "./settings/settings-file.ts";
 import { Documents } from "./store/documents.ts";
 import { keys } from "./store/keyspace.ts";
 import { Leadership } from "./store/leadership.ts";
 import type { Sealer } from "./store/sealer.ts";
 import { ReplicaSession } from "./store/session.ts";
 import { Expiry } from "./ttl/expiry.ts";
+import { Webhooks } from "./webhooks/webhooks.ts";
 
 const headerTimeoutMs = 5_000;
 const requestTimeoutMs = 30_000;
@@ -95,9 +100,29 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
   const tls = await readTls(config);
   const documents = new Documents(store, edges.log);
   const metrics = new Metrics();
+  const ownListeners = new Set<string>();
   const session = new ReplicaSession(store, edges);
   const projects = options.projects ?? (() => config.projects);
-  const defaultProject = (): string => config.defaultProject;
+  const outbound = new OutboundClient(edges.network, edges.clock, {
+    allow: config.outboundAllow,
+    ownListeners: () => [...ownListeners],
+  });
+  const settings: RuntimeSettings = new RuntimeSettings({
+    store,
+    edges,
+    sealer,
+    config,
+    projects,
+    onChange: (current) => {
+      webhooks.reconcile();
+      provider.cluster?.useClass(current.storageClass);
+      provider.cluster?.useImageNamespace(current.imageNamespace);
+    },
+    onWrite: (current) => {
+      if (ownsFiles(config)) void mirrorSettings(config, current, edges);
+    },
+  });
+  const defaultProject = (): string => settings.current.defaultProject;
   const runner = new OperationRunner({
     store,
     edges,
@@ -126,6 +151,22 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
   });
   const events = new EventLog(store, edges, config.eventsRetention);
   const streams = new StreamHub(events, edges);
+  const leadership = new Leadership(store, edges, session);
+  const webhooks = new Webhooks({
+    store,
+    edges,
+    log: events,
+    leadership,
+    outbound,
+    sealer,
+    secret: config.webhookSecret,
+    settings: () => settings.current,
+    onAttempt: (ok) =>
+      metrics.count(
+        ok ? "kryton_webhook_deliveries_total" : "kryton_webhook_failures_total",
+        ok ? "Events delivered to webhooks." : "Attempts to deliver an event that failed.",
+      ),
+  });
   const tickets = new Tickets({
     edges,
     keys: new TicketKeys(store, edges, sealer),
@@ -147,6 +188,10 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     streams,
     doctor: new Doctor({ edges, config, authMode: authenticator.mode, provider, catalog, projects }),
     metrics,
+    settings,
+    webhooks,
+    golden: new GoldenBuilds(config.goldenDir, edges),
+    outbound,
     goldenImages: () => Promise.resolve(false),
     projects,
     defaultProject,
@@ -185,7 +230,6 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
   const server = createServer(tls, handler);
   authenticator.onChange?.(() => streams.recheck());
 
-  const leadership = new Leadership(store, edges, session);
   const expiry = new Expiry({
     store,
     edges,
@@ -209,10 +253,17 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
       await provider.open?.();
       const ready = Promise.withResolvers<void>();
       loops.push(events.run(ready.resolve, stopping.signal));
+      await settings.seed(ownsFiles(config) ? await importSettings(config, settings, edges) : {});
       await Promise.all([ready.promise, runner.start()]);
       streams.start();
-      loops.push(expiry.run(stopping.signal), keeper.run(stopping.signal));
+      loops.push(
+        expiry.run(stopping.signal),
+        keeper.run(stopping.signal),
+        webhooks.run(stopping.signal),
+        settings.run(stopping.signal),
+      );
       url = await listen(server, config, tls !== undefined);
+      for (const address of listenersOf(server)) ownListeners.add(address);
     },
     async stop() {
       const closed = closeServer(server, config.shutdownTimeoutMs, edges);
@@ -306,6 +357,16 @@ function listen(server: http.Server | https.Server, config: Config, secure: bool
       resolve(`${secure ? "https" : "http"}://${host}:${port}`);
     });
   });
+}
+
+/** `address:port` of a server, and of every interface when it listens on all. */
+function listenersOf(server: http.Server | https.Server): string[] {
+  const { address, port } = server.address() as AddressInfo;
+  const any = address === "::" || address === "0.0.0.0";
+  const own = any
+    ? Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map((entry) => entry.address))
+    : [address];
+  return own.map((host) => `${host}:${port}`);
 }
 
 async function closeServer(server: http.Server | https.Server, limitMs: number, edges: Edges): Promise<void> {

@@ -23,6 +23,9 @@ export const ticketParameter = "console_ticket";
 const version = "v2";
 const consolePath = /^\/api\/v1\/machines\/([^/]+)\/(?:console(?:\/.*)?|vnc)$/;
 
+/** The ticket of a page in a sandbox, which can send no cookie. */
+const pathTicket = /\/console\/~([^/]+)/;
+
 /** Which machine a ticket opens, and how far. */
 export interface TicketSubject {
   readonly project: string;
@@ -89,7 +92,7 @@ export class Tickets {
     const fromQuery = query.get(ticketParameter);
     const fromCookie = cookieOf(incoming);
     let reason: string | undefined;
-    for (const ticket of [fromQuery, fromCookie]) {
+    for (const ticket of [fromQuery, pathTicket.exec(path)?.[1], fromCookie]) {
       if (!ticket) continue;
       const checked = await this.#check(ticket, machineId);
       if (typeof checked === "string") {
@@ -119,7 +122,7 @@ export class Tickets {
     if (project === undefined || name === undefined || (role !== "viewer" && role !== "operator")) {
       return "not a console ticket";
     }
-    return { name: `${name} (console)`, role, projects: [project] };
+    return { name: name.endsWith(" (console)") ? name : `${name} (console)`, role, projects: [project] };
   }
 
   #setCookie(ticket: string, machineId: string, incoming: IncomingMessage, outgoing: ServerResponse): void {

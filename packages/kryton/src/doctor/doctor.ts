@@ -8,6 +8,7 @@ import { messageOf, type Edges } from "@kontinuum/std";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Config } from "../config/config.ts";
 import type { Finding, Provider, ProviderCall } from "../provider/contract.ts";
+import { limited } from "../provider/limited.ts";
 import { findOnPath } from "./path-search.ts";
 
 /** How long a diagnosis is reused, milliseconds. */
@@ -147,17 +148,7 @@ export class Doctor {
     }
   }
 
-  async #within<T>(limitMs: number, work: (call: ProviderCall) => Promise<T>): Promise<T> {
-    const abort = new AbortController();
-    const { promise, reject } = Promise.withResolvers<never>();
-    const timer = this.#options.edges.clock.timer(limitMs, () => {
-      abort.abort();
-      reject(new Error(`no answer within ${limitMs} ms`));
-    });
-    try {
-      return await Promise.race([work({ signal: abort.signal, progress: () => {} }), promise]);
-    } finally {
-      timer.clear();
-    }
+  #within<T>(limitMs: number, work: (call: ProviderCall) => Promise<T>): Promise<T> {
+    return limited(this.#options.edges.clock, limitMs, (signal) => work({ signal, progress: () => {} }));
   }
 }

@@ -31,7 +31,7 @@ export interface AppOptions {
 
 /** Hono's form of a path with `{name}` parameters. */
 export function honoPath(path: string): string {
-  return path.replaceAll(/\{(\w+)\}/g, ":$1");
+  return path.replaceAll("{rest}", "*").replaceAll(/\{(\w+)\}/g, ":$1");
 }
 
 /** Builds the handler of raw requests. */

@@ -10,7 +10,11 @@ export function routeNamer(routes: readonly Route[]): RouteNamer {
   const patterns: { readonly pattern: RegExp; readonly path: string }[] = [];
   for (const { path } of routes) {
     if (!path.includes("{")) exact.add(path);
-    else patterns.push({ path, pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}$`) });
+    else
+      patterns.push({
+        path,
+        pattern: new RegExp(`^${path.replaceAll("{rest}", ".*").replaceAll(/\{\w+\}/g, "[^/]+")}$`),
+      });
   }
   return (_, path) =>
     exact.has(path) ? path : (patterns.find(({ pattern }) => pattern.test(path))?.path ?? "other");

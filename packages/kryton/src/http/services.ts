@@ -1,13 +1,14 @@
 /**
  * Everything a route may use.
  */
-import type { Edges } from "@kontinuum/std";
+import type { Edges, OutboundClient } from "@kontinuum/std";
 import type { Store } from "@kontinuum/storage";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Tickets } from "../auth/tickets.ts";
 import type { ImageInventory } from "../catalog/inventory.ts";
 import type { Config } from "../config/config.ts";
 import type { Doctor } from "../doctor/doctor.ts";
+import type { GoldenBuilds } from "../golden/builds.ts";
 import type { EventLog } from "../events/event-log.ts";
 import type { StreamHub } from "../events/stream-hub.ts";
 import type { Metrics } from "../metrics/metrics.ts";
@@ -16,6 +17,8 @@ import type { Provider } from "../provider/contract.ts";
 import type { MachineService } from "../service/machines.ts";
 import type { OperationService } from "../service/operations.ts";
 import type { SnapshotService } from "../service/snapshots.ts";
+import type { RuntimeSettings } from "../settings/runtime-settings.ts";
+import type { Webhooks } from "../webhooks/webhooks.ts";
 
 /** See the module comment. */
 export interface Services {
@@ -33,6 +36,10 @@ export interface Services {
   readonly events: EventLog;
   readonly streams: StreamHub;
   readonly doctor: Doctor;
+  readonly settings: RuntimeSettings;
+  readonly webhooks: Webhooks;
+  readonly golden: GoldenBuilds;
+  readonly outbound: OutboundClient;
   readonly metrics: Metrics;
   /** Whether golden images can be built on this host. */
   goldenImages(): Promise<boolean>;

@@ -15,6 +15,7 @@
 import type { Image } from "../model/image.ts";
 import type { GuestSecrets } from "../model/dockur-options.ts";
 import type { Machine, MachineSpec, MachineState, ProviderName } from "../model/machine.ts";
+import type { ClusterStorage } from "../storage-inventory/contract.ts";
 import type { RetryClass } from "../model/operation.ts";
 
 /** What a provider can do; shown to callers as it is. */
@@ -209,6 +210,8 @@ export interface Provider {
   delete(machine: MachineRef, call: ProviderCall): Promise<void>;
   readonly snapshots?: SnapshotProvider;
   readonly console?: ConsoleProvider;
+  /** The storage of the cluster behind the provider, when there is one. */
+  readonly cluster?: ClusterStorage;
   /** Called once after construction, before any other call; and at the end. */
   open?(): Promise<void>;
   close?(): Promise<void>;

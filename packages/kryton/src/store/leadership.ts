@@ -38,7 +38,7 @@ export class Leadership {
           .put(key, { replica: this.#session.replicaId }, lease.id)
           .commit(this.#store, this.#edges);
         if (taken.succeeded) {
-          await task({ key, revision: taken.revision }, AbortSignal.any([signal, lease.signal]));
+          await this.#held(key, taken.revision, AbortSignal.any([signal, lease.signal]), task);
           await new Change()
             .fencedBy({ key, revision: taken.revision })
             .delete(key)
@@ -52,6 +52,21 @@ export class Leadership {
           this.#edges.log.warn("leader task stopped", { task: name, problem: messageOf(error) });
       }
       await pause(this.#edges, retryMs, signal);
+    }
+  }
+
+  /** Runs the task and interrupts it when somebody took the key away. */
+  async #held(key: string, revision: number, signal: AbortSignal, task: LeaderTask): Promise<void> {
+    const deposed = new AbortController();
+    const watch = this.#store.watch({ key, filters: ["noput"], startRevision: revision + 1 });
+    const watching = (async () => {
+      for await (const batch of watch) if (batch.events.length > 0) deposed.abort("deposed");
+    })().catch((error: unknown) => deposed.abort(error));
+    try {
+      await task({ key, revision }, AbortSignal.any([signal, deposed.signal]));
+    } finally {
+      watch.close();
+      await watching;
     }
   }
 

@@ -1,0 +1,59 @@
+/**
+ * Tests of the connections this installation lives on, for the settings page.
+ */
+import { messageOf, type Edges } from "@kontinuum/std";
+import type { Probe } from "../integrations/atlas.ts";
+import { formatTime } from "../model/bytes.ts";
+import { limited } from "../provider/limited.ts";
+import type { Provider } from "../provider/contract.ts";
+
+const providerLimitMs = 5_000;
+const clusterLimitMs = 8_000;
+
+/** All probes and the verdict. */
+export interface ConnectionReport {
+  readonly healthy: boolean;
+  readonly probes: readonly Probe[];
+  readonly testedAt: string;
+}
+
+/** Runs every probe. Never rejects. */
+export async function testConnections(provider: Provider, edges: Edges): Promise<ConnectionReport> {
+  const probes: Probe[] = [
+    await timed("provider", edges, providerLimitMs, "The provider answers.", (signal) =>
+      provider.health({ signal, progress: () => {} }),
+    ),
+  ];
+  if (provider.cluster) {
+    const { cluster } = provider;
+    probes.push(
+      await timed("storage", edges, clusterLimitMs, "Storage classes can be listed.", async (signal) => {
+        await cluster.classes(signal);
+      }),
+    );
+  } else if (provider.name === "kubevirt") {
+    probes.push({ name: "kubernetes", status: "fail", message: "No connection to a cluster is configured." });
+  }
+  return {
+    healthy: probes.every(({ status }) => status !== "fail"),
+    probes,
+    testedAt: formatTime(edges.clock.now()),
+  };
+}
+
+async function timed(
+  name: string,
+  edges: Edges,
+  limitMs: number,
+  good: string,
+  work: (signal: AbortSignal) => Promise<void>,
+): Promise<Probe> {
+  const startedAt = edges.clock.monotonic();
+  const latency = (): number => Math.round(edges.clock.monotonic() - startedAt);
+  try {
+    await limited(edges.clock, limitMs, work);
+    return { name, status: "pass", message: good, latencyMs: latency() };
+  } catch (error) {
+    return { name, status: "fail", message: messageOf(error), latencyMs: latency() };
+  }
+}
