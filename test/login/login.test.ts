@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { silentLog, SimulatedClock, systemClock, systemRandom } from "@kontinuum/std";
-import { adminGroupAuthorizer, oidcAuthenticator } from "../../packages/kontinuum/src/login/authenticator.ts";
+import { oidcAuthenticator } from "../../packages/kontinuum/src/login/authenticator.ts";
 import { discoverIssuer, type Issuer } from "../../packages/kontinuum/src/login/issuer.ts";
 import { createLogin, type Login } from "../../packages/kontinuum/src/login/login.ts";
 import { cookieOf, sessionCookie } from "../../packages/kontinuum/src/login/session-cookie.ts";
@@ -151,14 +151,6 @@ test("a bearer token that is none of ours is left to others, a wrong one is refu
     authenticator.authenticate({ bearer, headers: {}, address: "127.0.0.1" });
   assert.equal(await ask("opaque"), undefined);
   assert.equal(await ask("a.b.c"), "invalid");
-});
-
-test("members of an administrators' group may do everything, others are not decided about", async () => {
-  const authorizer = adminGroupAuthorizer(["platform"]);
-  const ask = (groups: string[]): ReturnType<typeof authorizer.authorize> =>
-    authorizer.authorize({ user: { name: "x", groups }, verb: "get", path: "/" });
-  assert.equal((await ask(["platform"])).decision, "allow");
-  assert.equal((await ask(["platforms", "system:serviceaccounts"])).decision, "noOpinion");
 });
 
 test("an issuer that does not answer stops the start, with its name", async () => {

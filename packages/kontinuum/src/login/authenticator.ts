@@ -3,7 +3,7 @@
  * taken for anonymous; verified ones are remembered until they expire, at most a minute.
  */
 import { createHash } from "node:crypto";
-import type { Authenticator, Authorizer, Credentials, UserInfo } from "@kontinuum/kapi";
+import type { Authenticator, Credentials, UserInfo } from "@kontinuum/kapi";
 import { isCoded, type Clock } from "@kontinuum/std";
 import { LRUCache } from "lru-cache";
 import { verifyIdToken } from "./id-token.ts";
@@ -34,18 +34,5 @@ export function oidcAuthenticator(issuer: Issuer, clock: Clock): Authenticator {
         throw error;
       }
     },
-  };
-}
-
-/** Allows everything to members of the configured groups. Asked after the RBAC objects. */
-export function adminGroupAuthorizer(adminGroups: readonly string[]): Authorizer {
-  const admins = new Set(adminGroups);
-  return {
-    authorize: ({ user }) =>
-      Promise.resolve(
-        user.groups.some((group) => admins.has(group))
-          ? { decision: "allow", reason: "member of an administrators' group" }
-          : { decision: "noOpinion", reason: "" },
-      ),
   };
 }
