@@ -6,6 +6,7 @@ import type { Store } from "./contract.ts";
 import { connectEtcd } from "./drivers/etcd/etcd-store.ts";
 import { etcdTarget } from "./drivers/etcd/etcd-url.ts";
 import { MemoryBackend } from "./drivers/memory/memory-backend.ts";
+import { PostgresBackend } from "./drivers/postgres/postgres-backend.ts";
 import { SqliteBackend } from "./drivers/sqlite/sqlite-backend.ts";
 import type { Retention } from "./engine/compactor.ts";
 import { EngineStore } from "./engine/engine-store.ts";
@@ -20,6 +21,7 @@ export interface OpenOptions {
 export const storeUrlForms = [
   "memory://",
   "sqlite://PATH",
+  "postgres://USER@HOST/DATABASE",
   "etcd://HOST:PORT[,HOST:PORT…]",
   "grpc://HOST:PORT",
   "unix:///PATH",
@@ -44,6 +46,9 @@ export async function openStore(url: string, edges: Edges, options: OpenOptions 
       return new EngineStore(new MemoryBackend(edges), edges, options.retention);
     case "sqlite":
       return new EngineStore(SqliteBackend.open(sqlitePath(rest), edges), edges, options.retention);
+    case "postgres":
+    case "postgresql":
+      return new EngineStore(await PostgresBackend.open(url, edges), edges, options.retention);
     case "etcd":
     case "grpc":
     case "unix":

@@ -73,6 +73,8 @@ export interface Session {
 export interface Needs {
   readonly scans: readonly Scan[];
   readonly leases: readonly LeaseId[];
+  /** Leases whose keys are looked at, too. */
+  readonly leaseKeys: readonly LeaseId[];
 }
 
 /** Where a store stands. */

@@ -32,7 +32,12 @@ import { WatchHub } from "./watch-hub.ts";
 /** Longest lease in seconds; etcd's bound. */
 export const maxLeaseTtl = 9_000_000_000;
 
-const nothing: Needs = { scans: [], leases: [] };
+/** Looks at a lease only, or at its keys as well. */
+const needsLease = (id: LeaseId, keys = false): Needs => ({
+  scans: [],
+  leases: [id],
+  leaseKeys: keys ? [id] : [],
+});
 
 /** A {@link Store} over a {@link Backend}. */
 export class EngineStore implements Store {
@@ -92,7 +97,7 @@ export class EngineStore implements Store {
       throw fault("lease_ttl", `a lease lasts at most ${maxLeaseTtl} seconds`);
     const grantedTtl = Math.max(1, Math.ceil(ttl));
     const chosen = id === 0n ? this.#newLeaseId() : id;
-    await this.#write({ scans: [], leases: [chosen] }, (session) => {
+    await this.#write(needsLease(chosen), (session) => {
       if (session.hasLease(chosen))
         throw fault("lease_exists", `lease ${leaseText(chosen)} exists already: choose another id`);
       session.putLease(chosen, grantedTtl);
@@ -103,7 +108,7 @@ export class EngineStore implements Store {
 
   async leaseKeepAlive(id: LeaseId): Promise<LeaseInfo> {
     this.#checkOpen();
-    const ttl = await this.#write({ scans: [], leases: [id] }, (session) => {
+    const ttl = await this.#write(needsLease(id), (session) => {
       const lease = session.lease(id);
       // A lease that is due is over, even when its keys are not deleted yet.
       if (!lease || lease.remainingMs <= 0) throw leaseNotFound(id);
@@ -116,7 +121,7 @@ export class EngineStore implements Store {
 
   async leaseRevoke(id: LeaseId): Promise<{ readonly revision: Revision }> {
     this.#checkOpen();
-    return this.#write({ scans: [], leases: [id] }, (session) => {
+    return this.#write(needsLease(id, true), (session) => {
       if (!session.hasLease(id)) throw leaseNotFound(id);
       revoke(session, id);
       return { revision: session.revision };
@@ -172,7 +177,7 @@ export class EngineStore implements Store {
   }
 
   async #expire(id: LeaseId): Promise<void> {
-    await this.#write({ ...nothing, leases: [id] }, (session) => {
+    await this.#write(needsLease(id, true), (session) => {
       const lease = session.lease(id);
       if (lease && lease.remainingMs <= 0) revoke(session, id);
     });

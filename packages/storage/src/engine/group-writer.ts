@@ -102,6 +102,7 @@ export class GroupWriter {
     const needs: Needs = {
       scans: group.flatMap((job) => job.needs.scans),
       leases: group.flatMap((job) => job.needs.leases),
+      leaseKeys: group.flatMap((job) => job.needs.leaseKeys),
     };
     let settle: (() => void)[] = [];
     try {

@@ -204,5 +204,5 @@ export function needsOf(txn: PlannedTxn): Needs {
     }
   };
   visit(txn);
-  return { scans, leases };
+  return { scans, leases, leaseKeys: [] };
 }

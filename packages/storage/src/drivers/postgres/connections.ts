@@ -1,0 +1,69 @@
+/**
+ * The connections of one store: a small pool for reads, one for the writer, one that listens.
+ *
+ * Every statement has a time limit, and a transaction that its client forgot is ended by the server, so
+ * that a paused process cannot hold the others up for long.
+ */
+import { CodedError } from "@kontinuum/std";
+import pg from "pg";
+
+/** Longest time of one statement, milliseconds. */
+export const statementTimeoutMs = 10_000;
+/** Longest pause inside a transaction before the server ends it, milliseconds. */
+export const idleInTransactionMs = 5_000;
+/** Longest time to connect, milliseconds. */
+export const connectTimeoutMs = 5_000;
+/** Connections that read at the same time. */
+export const readConnections = 4;
+
+/** A row as an array of columns. */
+export type Row = readonly unknown[];
+
+/** Options that every connection has. */
+export function clientOptions(url: string): pg.ClientConfig {
+  return {
+    connectionString: url,
+    application_name: "kontinuum-storage",
+    connectionTimeoutMillis: connectTimeoutMs,
+    statement_timeout: statementTimeoutMs,
+    // Above the server's limit: it only speaks when the server does not answer at all.
+    query_timeout: statementTimeoutMs + 5_000,
+    idle_in_transaction_session_timeout: idleInTransactionMs,
+    keepAlive: true,
+  };
+}
+
+/** The pool for reads. */
+export function readPool(url: string): pg.Pool {
+  const pool = new pg.Pool({ ...clientOptions(url), max: readConnections, idleTimeoutMillis: 60_000 });
+  // A connection that breaks while idle is replaced by the pool; who uses one sees the error itself.
+  pool.on("error", () => {});
+  return pool;
+}
+
+/** Runs a prepared statement; rows are arrays. */
+export async function query(
+  client: Pick<pg.ClientBase, "query">,
+  name: string,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  const result = await client.query<unknown[]>({ name, text, values, rowMode: "array" });
+  return result.rows;
+}
+
+/** A URL without what is secret in it, for messages. Fails with `invalid_argument` when it is none. */
+export function checkUrl(url: string): void {
+  if (!URL.canParse(url)) throw new CodedError("invalid_argument", "the PostgreSQL storage URL is not a URL");
+  const { hostname, pathname, searchParams } = new URL(url);
+  if (hostname === "" && !searchParams.has("host"))
+    throw new CodedError(
+      "invalid_argument",
+      "the PostgreSQL storage URL names no host: postgres://user@host/database",
+    );
+  if (pathname.length <= 1)
+    throw new CodedError(
+      "invalid_argument",
+      "the PostgreSQL storage URL names no database: postgres://user@host/database",
+    );
+}

@@ -1,0 +1,148 @@
+/**
+ * What tells this process of commits: a connection that listens, a slow poll as a safety net, and the
+ * process's own writes. Hands every revision on exactly once, in order.
+ */
+import { isCoded, messageOf, type Edges, type Timer } from "@kontinuum/std";
+import pg from "pg";
+import type { Change, LogPage, Position } from "../../engine/backend.ts";
+import { clientOptions } from "./connections.ts";
+import { postgresFault } from "./postgres-faults.ts";
+import { channel } from "./sql.ts";
+
+/** How often the log is looked at even when nobody said anything, milliseconds. */
+export const pollMs = 1_000;
+/** Pause before listening is tried again, milliseconds. */
+export const relistenMs = 500;
+/** Revisions behind from which watches read the log by themselves. */
+export const maxFeedLag = 5_000;
+
+/** What the feed needs of its backend. */
+export interface FeedSource {
+  readonly url: string;
+  readonly edges: Edges;
+  /** All changes from a revision on. */
+  readonly read: (from: number) => Promise<LogPage & { readonly position: Position }>;
+  /** New changes, or `undefined` when there are too many to hand out. Moves what is known on first. */
+  readonly publish: (position: Position, changes: readonly Change[] | undefined) => void;
+}
+
+/** The feed of one store. */
+export class Feed {
+  readonly #source: FeedSource;
+  #known: Position;
+  #client: pg.Client | undefined;
+  #timer: Timer | undefined;
+  #reading: Promise<void> | undefined;
+  #again = false;
+  #closed = false;
+
+  constructor(source: FeedSource, known: Position) {
+    this.#source = source;
+    this.#known = known;
+  }
+
+  start(): void {
+    void this.#listen();
+    this.#schedule();
+  }
+
+  /** A group of this process was committed. */
+  committed(changes: readonly Change[], revision: number): void {
+    const first = changes[0]?.kv.modRevision;
+    // Directly when nothing of others lies between; else the log has the right order.
+    if (first !== undefined && first === this.#known.revision + 1)
+      this.#publish({ ...this.#known, revision }, changes);
+    else if (first !== undefined) this.#look();
+  }
+
+  /** A position was read somewhere; if it is newer, changes are fetched. */
+  noticed(position: Position): void {
+    if (position.compactRevision > this.#known.compactRevision)
+      this.#publish({ ...this.#known, compactRevision: position.compactRevision }, []);
+    if (position.revision > this.#known.revision) this.#look();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#timer?.clear();
+    await this.#client?.end().catch(() => {});
+    await this.#reading;
+  }
+
+  #publish(position: Position, changes: readonly Change[] | undefined): void {
+    this.#known = position;
+    this.#source.publish(position, changes);
+  }
+
+  #schedule(): void {
+    if (this.#closed) return;
+    this.#timer = this.#source.edges.clock.timer(pollMs, () => {
+      this.#look();
+      this.#schedule();
+    });
+  }
+
+  #look(): void {
+    if (this.#closed) return;
+    this.#again = true;
+    this.#reading ??= this.#catchUp().finally(() => (this.#reading = undefined));
+  }
+
+  async #catchUp(): Promise<void> {
+    while (this.#again && !this.#closed) {
+      this.#again = false;
+      try {
+        const page = await this.#source.read(this.#known.revision + 1);
+        if (page.position.revision - this.#known.revision > maxFeedLag)
+          this.#publish(page.position, undefined);
+        else {
+          // Own writes may have been handed on while the page was read.
+          const fresh = page.changes.filter((change) => change.kv.modRevision > this.#known.revision);
+          const revision = Math.max(page.through, this.#known.revision);
+          const { compactRevision } = page.position;
+          if (revision > this.#known.revision || compactRevision > this.#known.compactRevision)
+            this.#publish({ revision, compactRevision }, fresh);
+          if (page.position.revision > this.#known.revision) this.#again = true;
+        }
+      } catch (error) {
+        // The next poll tries again; readers see the failure of their own calls.
+        this.#log("the log of PostgreSQL could not be read", error);
+      }
+    }
+  }
+
+  async #listen(): Promise<void> {
+    while (!this.#closed) {
+      const client = new pg.Client({
+        ...clientOptions(this.#source.url),
+        statement_timeout: 0,
+        query_timeout: 0,
+      });
+      const lost = new Promise<void>((resolve) => {
+        client.on("error", () => resolve());
+        client.on("end", () => resolve());
+      });
+      client.on("notification", ({ payload }) => {
+        if (!(Number(payload) <= this.#known.revision)) this.#look();
+      });
+      this.#client = client;
+      try {
+        await client.connect();
+        await client.query(`LISTEN ${channel}`);
+        // What was committed while nobody listened.
+        this.#look();
+        await lost;
+      } catch (error) {
+        this.#log("PostgreSQL could not be listened to", error);
+      }
+      await client.end().catch(() => {});
+      if (!this.#closed) await this.#source.edges.clock.sleep(relistenMs);
+    }
+  }
+
+  #log(message: string, error: unknown): void {
+    if (this.#closed) return;
+    const coded = isCoded(error) ? error : postgresFault(error);
+    this.#source.edges.log.warn(message, { code: coded.code, reason: messageOf(coded) });
+  }
+}

@@ -1,0 +1,253 @@
+/**
+ * The `postgres` driver: any number of replicas over one database.
+ *
+ * A group of writes holds the lock of the one-row revision counter from its first look at the data to
+ * its commit, so the order of commits is the order of revisions and nobody decides on stale data. Reads
+ * are single statements: what they check and what they return are one snapshot.
+ */
+import { CodedError, isCoded, type Edges } from "@kontinuum/std";
+import pg from "pg";
+import type { CallOptions, LeaseId, Revision } from "../../contract.ts";
+import type {
+  Backend,
+  BackendStatus,
+  Change,
+  LeaseRecord,
+  LogPage,
+  Needs,
+  Position,
+  Scan,
+  Scanned,
+  Session,
+} from "../../engine/backend.ts";
+import type { Span } from "../../engine/span.ts";
+import { compacted, futureRevision } from "../../faults.ts";
+import { checkUrl, clientOptions, query, readPool, type Row } from "./connections.ts";
+import { Feed } from "./feed.ts";
+import { isPassing, postgresFault } from "./postgres-faults.ts";
+import { bytes, integer, leaseId, pairAt, real } from "./rows.ts";
+import { positionFrom, scanStatement, scannedFrom } from "./scans.ts";
+import * as sql from "./sql.ts";
+import { Writer } from "./writer.ts";
+
+/** How long opening waits for a database that does not answer yet, milliseconds. */
+export const readyTimeoutMs = 30_000;
+/** Pause between tries while opening, milliseconds. */
+export const readyPauseMs = 500;
+/** Times a read is tried when its connection was lost. */
+export const maxReadAttempts = 3;
+/** Log entries that one step of removal looks at. */
+const sweepEntries = 500;
+/** Log entries that the feed reads at a time. */
+const feedPage = 1_000;
+
+const everything: Span = { start: Buffer.alloc(0), end: undefined, single: false };
+
+/** A backend over a PostgreSQL database. */
+export class PostgresBackend implements Backend {
+  readonly driver = "postgres";
+  readonly exclusive = false;
+  readonly #edges: Edges;
+  readonly #pool: pg.Pool;
+  readonly #writer: Writer;
+  readonly #feed: Feed;
+  #known: Position;
+  #listener: ((changes: readonly Change[] | undefined) => void) | undefined;
+
+  /** Connects, creates the tables when they are missing, and starts to follow the log. */
+  static async open(url: string, edges: Edges): Promise<PostgresBackend> {
+    checkUrl(url);
+    const position = await prepare(url, edges);
+    return new PostgresBackend(url, edges, position);
+  }
+
+  private constructor(url: string, edges: Edges, position: Position) {
+    this.#edges = edges;
+    this.#known = position;
+    this.#pool = readPool(url);
+    this.#writer = new Writer(url, edges.clock);
+    this.#feed = new Feed(
+      {
+        url,
+        edges,
+        read: async (from) => {
+          const rows = await this.#logRows(from, everything, true, feedPage);
+          return { ...pageFrom(rows, from), position: positionFrom(rows[0]) };
+        },
+        publish: (next, changes) => {
+          this.#known = next;
+          if (changes === undefined || changes.length > 0) this.#listener?.(changes);
+        },
+      },
+      position,
+    );
+    this.#feed.start();
+  }
+
+  get known(): Position {
+    return this.#known;
+  }
+
+  async position(): Promise<Position> {
+    const position = positionFrom((await this.#read("position", sql.position))[0]);
+    this.#feed.noticed(position);
+    return position;
+  }
+
+  async scan(scan: Scan, _options?: CallOptions): Promise<Scanned & { at: Revision }> {
+    const { name, text, values } = scanStatement(scan);
+    const rows = await this.#read(name, text, values);
+    const { revision, compactRevision } = positionFrom(rows[0]);
+    if (scan.revision > revision) throw futureRevision(scan.revision, revision);
+    if (scan.revision > 0 && scan.revision < compactRevision) throw compacted(scan.revision, compactRevision);
+    return scannedFrom(scan, rows);
+  }
+
+  async write(needs: Needs, work: (session: Session) => void): Promise<void> {
+    const { changes, revision } = await this.#writer.write(needs, work);
+    this.#feed.committed(changes, revision);
+  }
+
+  async log(request: { from: Revision; span: Span; prevKv: boolean; limit: number }): Promise<LogPage> {
+    const rows = await this.#logRows(request.from, request.span, request.prevKv, request.limit);
+    const { revision, compactRevision } = positionFrom(rows[0]);
+    this.#feed.noticed({ revision, compactRevision });
+    if (request.from < compactRevision) throw compacted(request.from, compactRevision);
+    return pageFrom(rows, request.from);
+  }
+
+  onCommit(listener: (changes: readonly Change[] | undefined) => void): void {
+    this.#listener = listener;
+  }
+
+  async setCompact(revision: Revision): Promise<void> {
+    await this.#read("compact", sql.setCompact, [revision]);
+    this.#feed.noticed({ revision: 0, compactRevision: revision });
+  }
+
+  async sweep(budgetMs: number): Promise<boolean> {
+    const until = this.#edges.clock.monotonic() + budgetMs;
+    for (;;) {
+      if (!(await this.#sweepOnce())) return false;
+      if (this.#edges.clock.monotonic() >= until) return true;
+    }
+  }
+
+  async lease(id: LeaseId): Promise<LeaseRecord | undefined> {
+    const [row] = await this.#read("leases", sql.leasesOf, [[String(id)]]);
+    return row && { id, ttl: integer(row[1]), remainingMs: real(row[2]) };
+  }
+
+  async leases(): Promise<readonly LeaseId[]> {
+    return (await this.#read("alllease", sql.allLeases)).map((row) => leaseId(row[0]));
+  }
+
+  async leaseKeys(id: LeaseId): Promise<readonly Buffer[]> {
+    return (await this.#read("leasekeys", sql.leaseKeys, [String(id)])).map((row) => bytes(row[0]));
+  }
+
+  async due(limit: number): Promise<{ ids: readonly LeaseId[]; nextMs: number | undefined }> {
+    const ids = (await this.#read("due", sql.dueLeases, [limit])).map((row) => leaseId(row[0]));
+    const next = (await this.#read("nextlease", sql.nextLease))[0]?.[0];
+    return { ids, nextMs: next === undefined ? undefined : Math.max(0, real(next)) };
+  }
+
+  async status(): Promise<BackendStatus> {
+    const [size, dead, keys] = (await this.#read("status", sql.status))[0] ?? [];
+    const sizeBytes = integer(size);
+    return { sizeBytes, sizeInUseBytes: Math.round(sizeBytes * (1 - real(dead))), keys: integer(keys) };
+  }
+
+  async close(): Promise<void> {
+    this.#listener = undefined;
+    await Promise.all([this.#feed.close(), this.#writer.close(), this.#pool.end()]);
+  }
+
+  /** A statement that may be repeated. */
+  async #read(name: string, text: string, values: unknown[] = []): Promise<Row[]> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await query(this.#pool, name, text, values);
+      } catch (error) {
+        if (attempt === maxReadAttempts || !isPassing(error)) throw postgresFault(error);
+        await this.#edges.clock.sleep(100 * attempt);
+      }
+    }
+  }
+
+  #logRows(from: Revision, span: Span, prevKv: boolean, limit: number): Promise<Row[]> {
+    const bounded = span.end !== undefined;
+    const name = `log${bounded ? "b" : ""}${prevKv ? "p" : ""}`;
+    return this.#read(name, sql.logPage(bounded, prevKv), [from, limit, span.start, span.end ?? null]);
+  }
+
+  /** One step of removal, by one process at a time; whether there is more to do. */
+  async #sweepOnce(): Promise<boolean> {
+    try {
+      const client = await this.#pool.connect();
+      try {
+        await client.query("BEGIN");
+        const [allowed] = (await query(client, "sweeplock", sql.trySweepLock))[0] ?? [];
+        const more = allowed === true && (await this.#sweepStep(client));
+        await client.query("COMMIT");
+        client.release();
+        return more;
+      } catch (error) {
+        client.release(true);
+        throw error;
+      }
+    } catch (error) {
+      throw postgresFault(error);
+    }
+  }
+
+  async #sweepStep(client: pg.PoolClient): Promise<boolean> {
+    const { compactRevision } = positionFrom((await query(client, "position", sql.position))[0]);
+    const [rev, sub] = (await query(client, "readsweep", sql.readSweep))[0] ?? [];
+    if (integer(rev) >= compactRevision) return false;
+    const step = await query(client, "sweep", sql.sweepStep, [rev, sub, compactRevision, sweepEntries]);
+    const [count, lastRev, lastSub] = step[0] ?? [];
+    const done = integer(count) < sweepEntries;
+    // What changed at the mark itself is looked at again when the mark has moved on.
+    await query(client, "savesweep", sql.saveSweep, done ? [compactRevision, -1] : [lastRev, lastSub]);
+    return !done;
+  }
+}
+
+/** The rows of a log page as changes. */
+function pageFrom(rows: readonly Row[], from: Revision): LogPage {
+  const changes: Change[] = [];
+  for (const row of rows) {
+    const kv = pairAt(row, 3);
+    if (!kv) continue;
+    const prev = pairAt(row, 11);
+    changes.push({ type: kv.version === 0 ? "delete" : "put", kv, ...(prev ? { prev } : {}) });
+  }
+  return { changes, through: Math.max(from - 1, integer(rows[0]?.[2])) };
+}
+
+/** Waits for the database, creates tables, says where the store stands. */
+async function prepare(url: string, edges: Edges): Promise<Position> {
+  const until = edges.clock.monotonic() + readyTimeoutMs;
+  for (;;) {
+    const client = new pg.Client(clientOptions(url));
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      await client.query(`SELECT pg_advisory_lock(${sql.locks.schema})`);
+      await client.query(sql.schema);
+      const version = integer((await query(client, "version", "SELECT version FROM kontinuum_meta"))[0]?.[0]);
+      if (version > sql.schemaVersion)
+        throw new CodedError(
+          "failed_precondition",
+          `the database has schema version ${version}, this program knows ${sql.schemaVersion}: use the newer release that wrote it`,
+        );
+      return positionFrom((await query(client, "position", sql.position))[0]);
+    } catch (error) {
+      if (isCoded(error) || !isPassing(error) || edges.clock.monotonic() > until) throw postgresFault(error);
+    } finally {
+      await client.end().catch(() => {});
+    }
+    await edges.clock.sleep(readyPauseMs);
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * The tables and statements of the driver.
+ *
+ * Revisions come from one row that a writer locks: the order of commits is the order of revisions, with
+ * no gaps, on any number of replicas. Keys are `bytea`, whose order is that of bytes. What a read checks
+ * (newest revision, compaction mark) and what it reads are one statement, so one snapshot.
+ */
+
+/** Version of the schema below. */
+export const schemaVersion = 1;
+/** Advisory locks: creating the schema, and removing history. */
+export const locks = { schema: 7_310_001, sweep: 7_310_002 } as const;
+/** Channel that is told of every commit. */
+export const channel = "kontinuum_storage";
+
+/** Creates what is missing. */
+export const schema = `
+CREATE TABLE IF NOT EXISTS kontinuum_meta(
+  one boolean PRIMARY KEY DEFAULT true CHECK (one), version int NOT NULL,
+  revision bigint NOT NULL, compact bigint NOT NULL) WITH (fillfactor = 10);
+CREATE TABLE IF NOT EXISTS kontinuum_log(
+  rev bigint NOT NULL, sub int NOT NULL, key bytea NOT NULL, created bigint NOT NULL,
+  version bigint NOT NULL, lease bigint NOT NULL, prev bigint NOT NULL, value bytea NOT NULL,
+  PRIMARY KEY (rev, sub))
+  WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.1);
+CREATE UNIQUE INDEX IF NOT EXISTS kontinuum_log_key ON kontinuum_log(key, rev);
+CREATE INDEX IF NOT EXISTS kontinuum_log_turn ON kontinuum_log(rev, key, version) WHERE version <= 1;
+CREATE TABLE IF NOT EXISTS kontinuum_head(key bytea PRIMARY KEY, rev bigint NOT NULL, lease bigint NOT NULL)
+  WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX IF NOT EXISTS kontinuum_head_lease ON kontinuum_head(lease, key) WHERE lease <> 0;
+CREATE TABLE IF NOT EXISTS kontinuum_lease(id bigint PRIMARY KEY, ttl bigint NOT NULL, expires_at timestamptz NOT NULL);
+CREATE INDEX IF NOT EXISTS kontinuum_lease_expiry ON kontinuum_lease(expires_at);
+CREATE TABLE IF NOT EXISTS kontinuum_sweep(one boolean PRIMARY KEY DEFAULT true CHECK (one), rev bigint NOT NULL, sub int NOT NULL);
+INSERT INTO kontinuum_meta(version, revision, compact) VALUES (${schemaVersion}, 1, 0) ON CONFLICT DO NOTHING;
+INSERT INTO kontinuum_sweep(rev, sub) VALUES (0, -1) ON CONFLICT DO NOTHING;
+`;
+
+/** Columns of a pair, of a log row `l`. Lease ids do not fit a double: they travel as text. */
+const pair = "l.key, l.rev, l.created, l.version, l.lease::text, l.value";
+
+/** `$i <= key [AND key < $j]` */
+function inRange(column: string, start: string, end: string | undefined): string {
+  return end === undefined ? `${column} >= ${start}` : `${column} >= ${start} AND ${column} < ${end}`;
+}
+
+/** Shape of a range read. */
+export interface Shape {
+  readonly bounded: boolean;
+  readonly descending: boolean;
+  readonly limited: boolean;
+  readonly keysOnly: boolean;
+}
+
+/** A name for a statement of a shape. */
+export function shapeName(prefix: string, shape: Shape): string {
+  return `${prefix}${shape.bounded ? "b" : ""}${shape.descending ? "d" : ""}${shape.limited ? "l" : ""}${shape.keysOnly ? "k" : ""}`;
+}
+
+/** Newest revision and compaction mark. */
+export const position = "SELECT revision, compact FROM kontinuum_meta";
+
+/** One pair, newest; parameter: key. */
+export const point = `SELECT m.revision, m.compact, NULL, ${pair} FROM kontinuum_meta m
+  LEFT JOIN (kontinuum_head h JOIN kontinuum_log l ON l.key = h.key AND l.rev = h.rev) ON h.key = $1`;
+
+/** Newest pairs of a span; parameters: start, end, limit. The third column is the count when limited. */
+export function pairsNow(shape: Shape): string {
+  const end = shape.bounded ? "$2" : undefined;
+  const order = shape.descending ? "DESC" : "ASC";
+  const count = shape.limited
+    ? `(SELECT count(*) FROM kontinuum_head WHERE ${inRange("key", "$1", end)})`
+    : "NULL";
+  const columns = shape.keysOnly ? pair.replace("l.value", "''::bytea") : pair;
+  return `SELECT m.revision, m.compact, ${count}, l.* FROM kontinuum_meta m LEFT JOIN LATERAL (
+      SELECT ${columns} FROM kontinuum_head h JOIN kontinuum_log l ON l.key = h.key AND l.rev = h.rev
+      WHERE ${inRange("h.key", "$1", end)} AND ($2::bytea IS NOT NULL OR true)
+      ORDER BY h.key ${order} LIMIT $3) l ON true ORDER BY l.key ${order}`;
+}
+
+/** Live keys of a span; parameters: start, end. */
+export function countNow(bounded: boolean): string {
+  return `SELECT m.revision, m.compact, (SELECT count(*) FROM kontinuum_head
+    WHERE ${inRange("key", "$1", bounded ? "$2" : undefined)} AND ($2::bytea IS NOT NULL OR true)) FROM kontinuum_meta m`;
+}
+
+/** Live keys as of a revision, from those of today and the births and deaths since; parameters: start, end, revision. */
+function countAtExpression(bounded: boolean): string {
+  const range = inRange("key", "$1", bounded ? "$2" : undefined);
+  return `(SELECT count(*) FROM kontinuum_head WHERE ${range}) + (SELECT coalesce(sum(CASE version WHEN 1 THEN -1 ELSE 1 END), 0)
+    FROM kontinuum_log WHERE version <= 1 AND rev > $3 AND ${range})`;
+}
+
+/** Keys of a span as of a revision; parameters: start, end, revision. */
+export function countAt(bounded: boolean): string {
+  return `SELECT m.revision, m.compact, ${countAtExpression(bounded)} FROM kontinuum_meta m
+    WHERE $2::bytea IS NOT NULL OR true`;
+}
+
+/**
+ * Pairs of a span as of a revision; parameters: start, end, revision, limit. Jumps from key to key in the
+ * index, so the number of retained versions does not matter.
+ */
+export function pairsAt(shape: Shape): string {
+  const end = shape.bounded ? "$2" : undefined;
+  const order = shape.descending ? "DESC" : "ASC";
+  const upper = end === undefined ? "" : `AND key < ${end}`;
+  const next = shape.descending ? "key < k.key AND key >= $1" : `key > k.key ${upper}`;
+  const count = shape.limited ? countAtExpression(shape.bounded) : "NULL";
+  return `WITH RECURSIVE k(key) AS (
+      (SELECT key FROM kontinuum_log WHERE key >= $1 ${upper} AND ($2::bytea IS NOT NULL OR true) ORDER BY key ${order} LIMIT 1)
+      UNION ALL
+      SELECT (SELECT key FROM kontinuum_log WHERE ${next} ORDER BY key ${order} LIMIT 1) FROM k WHERE k.key IS NOT NULL)
+    SELECT m.revision, m.compact, ${count}, l.* FROM kontinuum_meta m LEFT JOIN LATERAL (
+      SELECT l.* FROM k CROSS JOIN LATERAL (
+        SELECT ${pair} FROM kontinuum_log l WHERE l.key = k.key AND l.rev <= $3 ORDER BY l.rev DESC LIMIT 1) l
+      WHERE k.key IS NOT NULL AND l.version > 0 LIMIT $4) l ON true ORDER BY l.key ${order}`;
+}
+
+/**
+ * A page of the log; parameters: from, entries, start, end. Columns: newest revision, mark, revision that the
+ * page is complete to, the entry with its predecessor's revision, the predecessor.
+ */
+export function logPage(bounded: boolean, withPrev: boolean): string {
+  const p = withPrev
+    ? "p.key, p.rev, p.created, p.version, p.lease::text, p.value"
+    : "NULL, NULL, NULL, NULL, NULL, NULL";
+  const join = withPrev
+    ? "LEFT JOIN kontinuum_log p ON p.key = l.key AND p.rev = l.prev AND l.rev > m.compact"
+    : "";
+  return `SELECT m.revision, m.compact, t.through, l.*, ${p}
+    FROM kontinuum_meta m
+    CROSS JOIN LATERAL (SELECT coalesce(greatest($1::bigint, (SELECT rev - 1 FROM kontinuum_log WHERE rev >= $1
+      ORDER BY rev, sub OFFSET $2 LIMIT 1)), m.revision) AS through) t
+    LEFT JOIN LATERAL (SELECT l.key, l.rev, l.created, l.version, l.lease::text, l.value, l.prev, l.sub FROM kontinuum_log l
+      WHERE l.rev >= $1 AND l.rev <= t.through AND ${inRange("l.key", "$3", bounded ? "$4" : undefined)}
+        AND ($4::bytea IS NOT NULL OR true)) l ON true
+    ${join} ORDER BY l.rev, l.sub`;
+}
+
+/** Takes the writer's lock and says where the store stands. */
+export const lockMeta = "SELECT revision, compact, pg_current_xact_id()::text FROM kontinuum_meta FOR UPDATE";
+
+/** Newest pairs of many keys; parameter: keys. */
+export const pairsOf = `SELECT ${pair} FROM unnest($1::bytea[]) k(key)
+  JOIN kontinuum_head h ON h.key = k.key JOIN kontinuum_log l ON l.key = h.key AND l.rev = h.rev`;
+
+/** Newest pairs bound to leases; parameter: lease ids as text. */
+export const pairsOfLeases = `SELECT ${pair} FROM kontinuum_head h JOIN kontinuum_log l ON l.key = h.key AND l.rev = h.rev
+  WHERE h.lease = ANY($1::bigint[]) AND h.lease <> 0`;
+
+/** Milliseconds left of a lease row `x`. */
+const left = "(extract(epoch FROM x.expires_at - clock_timestamp()) * 1000)::float8";
+
+/** Leases; parameter: ids as text. */
+export const leasesOf = `SELECT x.id::text, x.ttl, ${left} FROM kontinuum_lease x WHERE x.id = ANY($1::bigint[])`;
+
+/**
+ * Writes a group: log entries (parallel arrays $1–$8), heads to set ($9–$11), heads to drop ($12), leases to
+ * start ($13, $14) and to drop ($15), and the new revision ($16); tells everybody who listens.
+ */
+export const writeGroup = `
+  WITH entries AS (
+    INSERT INTO kontinuum_log SELECT * FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::bigint[],
+      $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[])),
+  heads AS (
+    INSERT INTO kontinuum_head SELECT * FROM unnest($9::bytea[], $10::bigint[], $11::bigint[])
+    ON CONFLICT (key) DO UPDATE SET rev = excluded.rev, lease = excluded.lease),
+  gone AS (DELETE FROM kontinuum_head WHERE key = ANY($12::bytea[])),
+  started AS (
+    INSERT INTO kontinuum_lease SELECT id, ttl, clock_timestamp() + make_interval(secs => ttl)
+    FROM unnest($13::bigint[], $14::bigint[]) x(id, ttl)
+    ON CONFLICT (id) DO UPDATE SET ttl = excluded.ttl, expires_at = excluded.expires_at),
+  ended AS (DELETE FROM kontinuum_lease WHERE id = ANY($15::bigint[]))
+  UPDATE kontinuum_meta SET revision = $16
+  RETURNING pg_notify('${channel}', revision::text)`;
+
+/** What became of a transaction whose answer was lost; parameter: its id. */
+export const transactionStatus = "SELECT pg_xact_status($1::xid8)";
+
+export const setCompact = "UPDATE kontinuum_meta SET compact = $1 WHERE compact < $1";
+
+/** One step of removal; parameters: after revision, after sub, mark, entries. */
+export const sweepStep = `
+  WITH page AS MATERIALIZED (
+    SELECT rev, sub, key, version, prev FROM kontinuum_log WHERE (rev, sub) > ($1, $2) AND rev <= $3 ORDER BY rev, sub LIMIT $4),
+  superseded AS (DELETE FROM kontinuum_log l USING page WHERE page.prev > 0 AND l.key = page.key AND l.rev = page.prev),
+  tombstones AS (DELETE FROM kontinuum_log l USING page
+    WHERE page.version = 0 AND page.rev < $3 AND l.rev = page.rev AND l.sub = page.sub)
+  SELECT count(*), (SELECT rev FROM page ORDER BY rev DESC, sub DESC LIMIT 1),
+    (SELECT sub FROM page ORDER BY rev DESC, sub DESC LIMIT 1) FROM page`;
+export const readSweep = "SELECT rev, sub FROM kontinuum_sweep";
+export const saveSweep = "UPDATE kontinuum_sweep SET rev = $1, sub = $2";
+export const trySweepLock = `SELECT pg_try_advisory_xact_lock(${locks.sweep})`;
+
+export const allLeases = "SELECT id::text FROM kontinuum_lease ORDER BY id";
+export const leaseKeys =
+  "SELECT key FROM kontinuum_head WHERE lease = $1::bigint AND lease <> 0 ORDER BY key";
+export const dueLeases =
+  "SELECT id::text FROM kontinuum_lease WHERE expires_at <= clock_timestamp() ORDER BY expires_at LIMIT $1";
+export const nextLease = `SELECT ${left} FROM kontinuum_lease x ORDER BY x.expires_at LIMIT 1`;
+
+/** Bytes taken, live share of log rows, keys. */
+export const status = `SELECT
+  pg_total_relation_size('kontinuum_log') + pg_total_relation_size('kontinuum_head') + pg_total_relation_size('kontinuum_lease'),
+  (SELECT coalesce(sum(n_dead_tup)::float8 / nullif(sum(n_live_tup + n_dead_tup), 0), 0) FROM pg_stat_user_tables
+    WHERE relname IN ('kontinuum_log', 'kontinuum_head')),
+  (SELECT count(*) FROM kontinuum_head)`;
