@@ -27,6 +27,8 @@ export interface Credentials {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Peer address of the connection. */
   readonly address: string;
+  /** Audiences a token must be for (one of them suffices); absent: this server. */
+  readonly audiences?: readonly string[];
 }
 
 /**
@@ -132,6 +134,10 @@ export interface ServerOptions {
   readonly grpc?: (router: ConnectRouter) => void;
   /** Started after the server listens, stopped before it closes. */
   readonly controllers?: readonly Controller[];
+  /** Issuer of service account tokens. Default `https://kubernetes.default.svc`. */
+  readonly serviceAccountIssuer?: string;
+  /** PEM text of the authority that clients inside the cluster trust. Default: the listener's certificate. */
+  readonly rootCa?: string;
   /** Holds what the server itself keeps (leases of its controllers, certificates). Default `kontinuum-system`. */
   readonly systemNamespace?: string;
   /** Takes audit events (audit.k8s.io/v1 Event, level Metadata). Must not throw and must not block. */

@@ -16,10 +16,24 @@ import { serviceAddresses } from "./admission/service-addresses.ts";
 import { Access, accessDenied, allowAll, attributesOf } from "./auth/access.ts";
 import { clientCertificates, requestHeader } from "./auth/authenticators.ts";
 import { Identity, mastersGroup } from "./auth/identity.ts";
-import type { ApiServer, HttpResponse, ServerOptions, UserInfo } from "./contract.ts";
+import type { ApiServer, Authorizer, HttpResponse, ServerOptions, UserInfo } from "./contract.ts";
 import { CrdLifecycle } from "./controllers/crd-lifecycle.ts";
 import { ensureCrds } from "./controllers/ensure-crds.ts";
-import { bootstrapNamespaces } from "./controllers/bootstrap.ts";
+import { bootstrapNamespaces, bootstrapRbac } from "./controllers/bootstrap.ts";
+import { crdGuard } from "./controllers/crd-guard.ts";
+import { GarbageCollector } from "./controllers/garbage-collector.ts";
+import { NamespaceContents } from "./controllers/namespace-contents.ts";
+import { NamespaceDeletion } from "./controllers/namespace-deletion.ts";
+import { RoleAggregation } from "./controllers/role-aggregation.ts";
+import { TokenSecrets } from "./controllers/token-secrets.ts";
+import { escalationGuard } from "./auth/escalation.ts";
+import { Rbac } from "./auth/rbac.ts";
+import { reviewHandlers } from "./auth/reviews.ts";
+import { ServiceAccountTokens, type ObjectReader } from "./auth/service-account-tokens.ts";
+import { tokenRequestHandler } from "./auth/token-request.ts";
+import { WebSocketWatches } from "./pipeline/web-socket.ts";
+import { podHandlers } from "./registry/pod-subresources.ts";
+import type { WireRequest } from "./wire/request.ts";
 import { DiscoveryDocuments } from "./discovery/documents.ts";
 import { builtinResources } from "./kinds/index.ts";
 import { Listener } from "./listener/listener.ts";
@@ -62,6 +76,10 @@ class Server implements ApiServer {
   readonly #pipeline: Pipeline;
   readonly #crds: CrdLifecycle | undefined;
   readonly #listener: Listener | undefined;
+  readonly #rbac: Rbac | undefined;
+  readonly #tokens: ServiceAccountTokens | undefined;
+  readonly #systemNamespace: string;
+  readonly #webSockets = new WebSocketWatches();
   readonly #stopEmbedded = new AbortController();
   readonly #stopOwn = new AbortController();
   #embedded: Promise<unknown> = Promise.resolve();
@@ -82,34 +100,48 @@ class Server implements ApiServer {
       clock,
       log,
     });
-    const authorizers = options.auth.authorizers;
     const open = options.auth.authenticators.length === 0 && options.listen?.tls?.clientCa === undefined;
-    const access = new Access(open && authorizers.length === 0 ? [allowAll] : authorizers);
+    const rbac = (options.rbac ?? true) ? new Rbac(this.#resources, this.#storage) : undefined;
+    this.#rbac = rbac;
+    const access = new Access(this.#authorizers(open, rbac));
+    const own = this.transport(this.loopback);
+    this.#systemNamespace = options.systemNamespace ?? "kontinuum-system";
+    this.#tokens =
+      this.#serves("", "serviceaccounts") && this.#serves("", "secrets") ? this.#makeTokens(own) : undefined;
+    const authenticators = [
+      requestHeader([]),
+      clientCertificates(),
+      ...options.auth.authenticators,
+      ...(this.#tokens ? [this.#tokens] : []),
+    ];
     const deps: RegistryDeps = {
       edges: this.#edges,
       resources: this.#resources,
       storage: this.#storage,
-      admission: new AdmissionChain([
-        namespaceLifecycle((name, certain) => this.#namespace(name, certain)),
-        serviceAddresses({ services: () => this.#services(), random: this.#edges.random, clock }),
-      ]),
-      guards: [],
+      admission: new AdmissionChain([namespaceLifecycle((name, certain) => this.#namespace(name, certain))]),
+      guards: [crdGuard(() => this.#crds), ...(rbac ? [escalationGuard(rbac, access)] : [])],
       ttlSeconds: (resource) =>
-        resource.kind === "Event" ? (options.eventTtlSeconds ?? eventTtlSeconds) : 0,
+        resource.kind === "Event" && resource.origin === "builtin"
+          ? (options.eventTtlSeconds ?? eventTtlSeconds)
+          : 0,
       authorizeCreate: async (context) => {
         const attributes = attributesOf(context.user, context.info, "create");
         const { decision, reason } = await access.authorize(attributes);
         if (decision !== "allow") throw accessDenied(attributes, reason);
       },
     };
-    this.#registry = new RegistryHandler(deps, new Map());
+    const now = (): number => clock.now();
+    const special = new Map([...podHandlers(deps), ...reviewHandlers({ access, rbac, authenticators, now })]);
+    if (this.#tokens)
+      special.set("serviceaccounts/token", tokenRequestHandler(this.#tokens, this.#read, now));
+    this.#registry = new RegistryHandler(deps, special);
     this.#discovery = new DiscoveryDocuments(this.#resources, {
       versions: () => [],
       openapi: () => undefined,
     });
     this.#discovery.now = () => clock.now();
     const identity = new Identity({
-      authenticators: [requestHeader([]), clientCertificates(), ...options.auth.authenticators],
+      authenticators,
       anonymous: options.auth.anonymous ?? true,
       clock,
     });
@@ -125,7 +157,7 @@ class Server implements ApiServer {
         discovery: this.#discovery,
         health: this.#healthChecks(),
         proxy: () => Promise.resolve(false),
-        documents: new Map(),
+        documents: this.#documents(),
       }),
     });
     const crdResource = this.#resources.get("apiextensions.k8s.io", "v1", "customresourcedefinitions");
@@ -135,7 +167,7 @@ class Server implements ApiServer {
           resources: this.#resources,
           storage: this.#storage,
           crdResource,
-          transport: this.transport(this.loopback),
+          transport: own,
           terminating: (value) => (this.#discovery.terminating = value),
         })
       : undefined;
@@ -165,13 +197,115 @@ class Server implements ApiServer {
     this.#state = "starting";
     const transport = this.transport(this.loopback);
     await this.#crds?.load();
+    await this.#rbac?.load();
     await this.#listener?.start();
-    await bootstrapNamespaces(transport, this.#resources);
-    this.#own = this.#run([...(this.#crds ? [this.#crds] : [])], this.#stopOwn.signal);
+    await bootstrapNamespaces(transport, this.#resources, this.#systemNamespace);
+    if (this.#rbac) await bootstrapRbac(transport, this.#resources);
+    this.#own = this.#run(this.#ownControllers(transport), this.#stopOwn.signal);
     if (this.#options.crds && this.#crds)
       await ensureCrds(transport, this.#crds, this.#options.crds, this.#edges);
     this.#embedded = this.#run(this.#options.controllers ?? [], this.#stopEmbedded.signal);
     this.#state = "running";
+  }
+
+  #serves(group: string, plural: string): ResourceDefinition | undefined {
+    return this.#resources.get(group, "v1", plural);
+  }
+
+  /** Who decides about access: everybody may do everything only where nobody is told apart. */
+  #authorizers(open: boolean, rbac: Rbac | undefined): readonly Authorizer[] {
+    const { authorizers } = this.#options.auth;
+    if (open && authorizers.length === 0) return [allowAll];
+    if (!rbac && authorizers.length === 0) {
+      this.#edges.log.warn(
+        "authentication is on but nothing authorizes: every authenticated user may do everything",
+      );
+      return [allowAll];
+    }
+    return [...(rbac ? [rbac] : []), ...authorizers];
+  }
+
+  get #authority(): string {
+    return this.#options.rootCa ?? this.#options.listen?.tls?.cert ?? "";
+  }
+
+  #makeTokens(transport: Transport): ServiceAccountTokens {
+    return new ServiceAccountTokens({
+      transport,
+      read: this.#read,
+      namespace: this.#systemNamespace,
+      issuer: this.#options.serviceAccountIssuer ?? "https://kubernetes.default.svc",
+      clock: this.#edges.clock,
+      random: this.#edges.random,
+    });
+  }
+
+  /** Reads a core object from its cache, else from the store. */
+  readonly #read: ObjectReader = async (plural, namespace, name) => {
+    const resource = this.#serves("", plural);
+    if (!resource) return undefined;
+    const store = this.#storage.of(resource);
+    const key = store.key(resource.namespaced ? namespace : "", name);
+    await store.cache.load();
+    const entry = store.cache.get(key) ?? (await store.read(key));
+    return entry && entry.error === undefined ? entryObject(entry) : undefined;
+  };
+
+  #ownControllers(transport: Transport): readonly Controller[] {
+    const edges = this.#edges;
+    const resources = this.#resources;
+    const storage = this.#storage;
+    const controllers: Controller[] = [new GarbageCollector({ edges, resources, storage, transport })];
+    if (this.#crds) controllers.push(this.#crds);
+    const namespaces = this.#serves("", "namespaces");
+    if (namespaces) {
+      controllers.push(
+        new NamespaceDeletion(
+          { edges, resources, storage, transport, unreachableGroups: () => [] },
+          namespaces,
+        ),
+      );
+      controllers.push(new NamespaceContents(edges, resources, storage, transport, this.#authority));
+    }
+    const clusterRoles = this.#serves("rbac.authorization.k8s.io", "clusterroles");
+    if (clusterRoles && this.#rbac)
+      controllers.push(new RoleAggregation(edges, clusterRoles, storage.of(clusterRoles), transport));
+    const secrets = this.#serves("", "secrets");
+    const accounts = this.#serves("", "serviceaccounts");
+    if (this.#tokens && secrets && accounts) {
+      controllers.push(
+        new TokenSecrets({
+          edges,
+          secrets: storage.of(secrets),
+          accounts: storage.of(accounts),
+          transport,
+          tokens: this.#tokens,
+          read: this.#read,
+          authority: this.#authority,
+        }),
+      );
+    }
+    return controllers;
+  }
+
+  #documents(): ReadonlyMap<string, () => Promise<{ readonly contentType: string; readonly body: string }>> {
+    const tokens = this.#tokens;
+    const documents = new Map<
+      string,
+      () => Promise<{ readonly contentType: string; readonly body: string }>
+    >();
+    if (!tokens) return documents;
+    documents.set("/openid/v1/jwks", async () => ({
+      contentType: "application/jwk-set+json",
+      body: JSON.stringify(await tokens.jwks()),
+    }));
+    documents.set("/.well-known/openid-configuration", () =>
+      Promise.resolve({
+        contentType: "application/json",
+        body: JSON.stringify(tokens.openidConfiguration(this.url)),
+      }),
+    );
+    return documents;
   }
 
   async stop(deadlineMs: number = defaultStopMs): Promise<void> {
@@ -253,7 +387,7 @@ class Server implements ApiServer {
       {
         request: (request, response, peer, secure) => void this.#serve(request, response, peer, secure),
         grpc: handleGrpc ? (request, response) => handleGrpc(request, response as never) : undefined,
-        upgrade: (request, socket, head) => this.#upgrade(request, socket, head),
+        upgrade: (request, socket, head, peer, secure) => this.#upgrade(request, socket, head, peer, secure),
       },
       this.#edges.clock,
       this.#edges.log,
@@ -270,25 +404,42 @@ class Server implements ApiServer {
       return;
     }
     const context = new RequestContext({
-      request: {
-        method: request.method ?? "GET",
-        url: request.url ?? "/",
-        headers: request.headers,
-        address: request.socket.remoteAddress ?? "",
-        secure,
-        body: request,
-        ...(peer.certificate ? { certificate: peer.certificate } : {}),
-      },
+      request: { ...wireRequest(request, peer, secure), body: request },
       response,
     });
     context.refusedCertificate = peer.refused ?? false;
     await this.#pipeline.run(context);
   }
 
-  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    for (const route of this.#options.upgrades ?? []) if (route(request, socket, head)) return;
-    socket.end("HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, peer: Peer, secure: boolean): void {
+    try {
+      for (const route of this.#options.upgrades ?? []) if (route(request, socket, head)) return;
+    } catch (error) {
+      this.#edges.log.error("an upgrade route failed", { path: request.url, reason: messageOf(error) });
+      return void socket.destroy();
+    }
+    const run = (context: RequestContext): Promise<void> => {
+      context.refusedCertificate = peer.refused ?? false;
+      return this.#pipeline.run(context);
+    };
+    this.#webSockets
+      .serve(wireRequest(request, peer, secure), request, socket, head, run)
+      .catch((error: unknown) => {
+        this.#edges.log.warn("an upgrade failed", { reason: messageOf(error) });
+        socket.destroy();
+      });
   }
+}
+
+function wireRequest(request: IncomingMessage, peer: Peer, secure: boolean): Omit<WireRequest, "body"> {
+  return {
+    method: request.method ?? "GET",
+    url: request.url ?? "/",
+    headers: request.headers,
+    address: request.socket.remoteAddress ?? "",
+    secure,
+    ...(peer.certificate ? { certificate: peer.certificate } : {}),
+  };
 }
 
 /** The built-in resources an embedder asked for; what the server itself cannot do without is always there. */

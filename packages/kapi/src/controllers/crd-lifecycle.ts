@@ -6,7 +6,7 @@
  * definition says `Established`.
  */
 import type { Controller, ControllerContext, Transport } from "@kontinuum/controller";
-import { at, isObject, messageOf, stringAt, type Edges, type JsonObject } from "@kontinuum/std";
+import { at, isObject, stringAt, type Edges, type JsonObject } from "@kontinuum/std";
 import { compileCrd, crdNames, crdVersions, type CrdConversion } from "../crd/index.ts";
 import { stringifyJson } from "../json/json.ts";
 import { finalizersOf, metaText, timestamp } from "../registry/metadata.ts";
@@ -16,12 +16,11 @@ import type { ObjectStorage } from "../registry/storage.ts";
 import type { ResourceStore } from "../registry/resource-store.ts";
 import type { ResourceDefinition } from "../resource.ts";
 import { entryObject } from "../watch-cache/entry.ts";
+import { CacheWorker } from "./cache-worker.ts";
 import { call } from "./call.ts";
 import { acceptNames, type NameConflict } from "./crd-names.ts";
 import { withCondition, type ConditionInput } from "./crd-conditions.ts";
 
-/** A failed definition is tried again after this long. */
-const retryMs = 2000;
 /** Objects of a terminating definition are looked for this often. */
 const drainMs = 500;
 
@@ -52,21 +51,24 @@ export class CrdLifecycle implements Controller {
   readonly #store: ResourceStore;
   readonly #served = new Map<string, Served>();
   readonly #terminating = new Set<string>();
-  readonly #dirty = new Set<string>();
-  #sequence = 0;
-  #wake: (() => void) | undefined;
+  readonly #worker: CacheWorker;
 
   constructor(options: CrdLifecycleOptions) {
     this.#options = options;
     this.#store = options.storage.of(options.crdResource);
+    const { clock, log } = options.edges;
+    this.#worker = new CacheWorker({
+      name: this.name,
+      clock,
+      log,
+      reconcile: (name) => this.#reconcile(name),
+    });
   }
 
   /** Registers everything that is already established, before the server listens. */
   async load(): Promise<void> {
     await this.#store.cache.load();
-    this.#sequence = this.#store.cache.ring.end;
     for (const entry of this.#store.cache.list()) {
-      this.#dirty.add(entry.name);
       if (entry.error !== undefined) continue;
       const manifest = entryObject(entry);
       if (hasCondition(manifest, "Established")) this.#serve(entry.name, manifest);
@@ -78,59 +80,20 @@ export class CrdLifecycle implements Controller {
     return this.#served.has(name);
   }
 
+  /** Whether a resource's definition is being deleted. */
+  isTerminating(group: string, plural: string): boolean {
+    return this.#terminating.has(`${group}/${plural}`);
+  }
+
   async run({ signal }: ControllerContext): Promise<void> {
-    const { cache } = this.#store;
-    const listener = {
-      notify: () => this.#collect(),
-      reset: (lost: boolean) => {
-        if (!lost) return;
-        this.#sequence = cache.ring.end;
-        for (const entry of cache.list()) this.#dirty.add(entry.name);
-        for (const name of this.#served.keys()) this.#dirty.add(name);
-        this.#wake?.();
-      },
-    };
-    cache.add(listener);
-    this.#collect();
-    const { clock, log } = this.#options.edges;
-    const wake = (): void => this.#wake?.();
-    signal.addEventListener("abort", wake);
+    const unfollow = this.#worker.follow(this.#store.cache, ({ key }) => [
+      key.slice(this.#store.prefix.length),
+    ]);
     try {
-      while (!signal.aborted) {
-        const [name] = this.#dirty;
-        if (name === undefined) {
-          await new Promise<void>((resolve) => (this.#wake = resolve));
-          this.#wake = undefined;
-          continue;
-        }
-        this.#dirty.delete(name);
-        try {
-          const again = await this.#reconcile(name);
-          if (again !== undefined) clock.timer(again, () => this.#mark(name));
-        } catch (error) {
-          log.warn("a definition could not be reconciled", { definition: name, reason: messageOf(error) });
-          clock.timer(retryMs, () => this.#mark(name));
-        }
-      }
+      await this.#worker.run(signal);
     } finally {
-      cache.remove(listener);
-      signal.removeEventListener("abort", wake);
+      unfollow();
     }
-  }
-
-  #mark(name: string): void {
-    this.#dirty.add(name);
-    this.#wake?.();
-  }
-
-  #collect(): void {
-    const { ring } = this.#store.cache;
-    this.#sequence = Math.max(this.#sequence, ring.start);
-    for (let event = ring.at(this.#sequence); event; event = ring.at(this.#sequence)) {
-      this.#sequence++;
-      this.#dirty.add(event.key.slice(this.#store.prefix.length));
-    }
-    this.#wake?.();
   }
 
   /** Brings one definition in order; answers when to look again, if ever. */
@@ -156,7 +119,7 @@ export class CrdLifecycle implements Controller {
   /** Definitions that may have been waiting for names. */
   #reconsiderOthers(gone: string): void {
     for (const entry of this.#store.cache.list()) {
-      if (entry.name !== gone && !this.#served.has(entry.name)) this.#dirty.add(entry.name);
+      if (entry.name !== gone && !this.#served.has(entry.name)) this.#worker.mark(entry.name);
     }
   }
 

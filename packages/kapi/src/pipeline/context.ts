@@ -4,6 +4,7 @@
  * Stages fill it from left to right; nothing of it outlives the request.
  */
 import type { UserInfo } from "../contract.ts";
+import type { WatchOutput } from "../registry/watch.ts";
 import type { Answering } from "../wire/respond.ts";
 import type { Exchange, WireRequest } from "../wire/request.ts";
 import type { HttpResponse } from "../contract.ts";
@@ -32,6 +33,8 @@ export class RequestContext implements Answering {
   refusedCertificate = false;
   /** A watch: not bounded by the time of ordinary requests. */
   longRunning = false;
+  /** Where a watch goes when the connection asked for a WebSocket. */
+  upgraded: WatchOutput | undefined;
   /** Called once the answer of a long-running request has begun. */
   onStarted: (() => void) | undefined;
   readonly #search: string;

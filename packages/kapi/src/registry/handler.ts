@@ -27,7 +27,7 @@ import { applyPatch, patchKind, readPatch, type Patch } from "./patch.ts";
 import { getEntry, listEntries } from "./read.ts";
 import { scaleColumns, scaleOf, setPath, type ScalePaths } from "./scale.ts";
 import { updateObject, type Change } from "./update.ts";
-import { responseOutput, serveWatch, type WatchOutput } from "./watch.ts";
+import { responseOutput, serveWatch } from "./watch.ts";
 
 /** Answers one subresource or kind in its own way (tokens, reviews, evictions). */
 export type SpecialHandler = (context: RequestContext, resource: ResourceDefinition) => Promise<void>;
@@ -64,8 +64,8 @@ export class RegistryHandler {
     return found;
   }
 
-  /** Answers a request. `upgraded` carries a watch over a WebSocket. */
-  async handle(context: RequestContext, upgraded?: WatchOutput): Promise<void> {
+  /** Answers a request. */
+  async handle(context: RequestContext): Promise<void> {
     const resource = this.resource(context);
     const { info } = context;
     if (info.rest.length > 0) throw routeNotFound();
@@ -81,7 +81,7 @@ export class RegistryHandler {
     }
     if (!resource.verbs.includes(info.verb as Verb)) throw methodNotAllowed(resource, info.verb);
     if (special) return special(context, resource);
-    return this.#main(context, resource, upgraded);
+    return this.#main(context, resource);
   }
 
   #checkScope(context: RequestContext, resource: ResourceDefinition): void {
@@ -108,7 +108,7 @@ export class RegistryHandler {
       case "list":
         return this.#list(context, resource);
       case "watch":
-        return this.#watch(context, resource, upgraded);
+        return this.#watch(context, resource);
       case "create":
         return this.#create(context, resource);
       case "update":
@@ -162,7 +162,7 @@ export class RegistryHandler {
     upgraded: WatchOutput | undefined,
   ): Promise<void> {
     const options = parseListOptions(context, resource, true);
-    const output = upgraded ?? responseOutput(context);
+    const output = context.upgraded ?? responseOutput(context);
     return serveWatch(this.#deps, context, resource, this.#namespace(context, resource), options, output);
   }
 

@@ -2,8 +2,7 @@
  * Patch: the four kinds of patches on the common update loop.
  */
 import { isObject, type JsonObject } from "@kontinuum/std";
-import { applyJsonPatch, applyMergePatch } from "../patch/index.ts";
-import { applyStrategicMergePatch } from "./managed-fields.ts";
+import { applyJsonPatch, applyMergePatch, applyStrategicMergePatch } from "../patch/index.ts";
 import { parseMediaType } from "../wire/media-type.ts";
 import { decodeJson, decodeYaml, readBody, type DecodedBody } from "../wire/body.ts";
 import { header } from "../wire/request.ts";

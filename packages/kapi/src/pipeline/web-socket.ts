@@ -1,0 +1,172 @@
+/**
+ * Watches over a WebSocket: how browsers follow resources.
+ *
+ * The request passes the whole pipeline before the upgrade, so a refusal is an ordinary HTTP answer. Browsers can't
+ * set headers: the token may travel as a sub-protocol, which is taken out and never echoed.
+ */
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { WebSocketServer, type WebSocket } from "ws";
+import type { HttpResponse } from "../contract.ts";
+import type { WatchOutput } from "../registry/watch.ts";
+import type { WireRequest } from "../wire/request.ts";
+import { RequestContext } from "./context.ts";
+
+const tokenProtocol = "base64url.bearer.authorization.k8s.io.";
+/** Frames a client may send: none are expected. */
+const maxPayload = 4096;
+
+/** Serves upgraded watches. */
+export class WebSocketWatches {
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    maxPayload,
+    perMessageDeflate: false,
+    handleProtocols: (protocols) =>
+      [...protocols].find((protocol) => !protocol.startsWith(tokenProtocol)) ?? false,
+  });
+
+  /** Runs an upgrade request through the pipeline. */
+  async serve(
+    wire: Omit<WireRequest, "body">,
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    run: (context: RequestContext) => Promise<void>,
+  ): Promise<void> {
+    const response = new SocketResponse(socket);
+    const protocols = (request.headers["sec-websocket-protocol"] ?? "")
+      .split(",")
+      .map((protocol) => protocol.trim());
+    const token = protocols
+      .find((protocol) => protocol.startsWith(tokenProtocol))
+      ?.slice(tokenProtocol.length);
+    const headers = { ...wire.headers };
+    if (token !== undefined)
+      headers["authorization"] = `Bearer ${Buffer.from(token, "base64url").toString("utf8")}`;
+    delete headers["sec-websocket-protocol"];
+    const context = new RequestContext({ request: { ...wire, headers, body: emptyBody() }, response });
+    if (token !== undefined && protocols.length < 2) {
+      return response.refuse(400, "a token sub-protocol needs another sub-protocol to be chosen\n");
+    }
+    if (
+      String(request.headers.upgrade).toLowerCase() !== "websocket" ||
+      context.info.verb !== "watch" ||
+      !context.info.isResource
+    ) {
+      return response.refuse(404, "404 page not found\n");
+    }
+    context.upgraded = new UpgradedOutput(response, (opened) =>
+      this.#server.handleUpgrade(request, socket, head, opened),
+    );
+    await run(context);
+  }
+}
+
+async function* emptyBody(): AsyncGenerator<Uint8Array> {}
+
+/** The answer before the upgrade, written to the bare socket. */
+class SocketResponse implements HttpResponse {
+  statusCode = 200;
+  headersSent = false;
+  readonly #socket: Duplex;
+  readonly #headers: Record<string, string> = {};
+
+  constructor(socket: Duplex) {
+    this.#socket = socket;
+  }
+
+  get writableLength(): number {
+    return this.#socket.writableLength;
+  }
+
+  setHeader(name: string, value: string | number | readonly string[]): void {
+    this.#headers[name.toLowerCase()] = typeof value === "object" ? value.join(", ") : String(value);
+  }
+
+  writeHead(status: number, headers: Record<string, string | number | readonly string[]> = {}): void {
+    this.statusCode = status;
+    for (const [name, value] of Object.entries(headers)) this.setHeader(name, value);
+    this.flushHeaders();
+  }
+
+  flushHeaders(): void {
+    if (this.headersSent) return;
+    this.headersSent = true;
+    this.#headers["connection"] = "close";
+    const lines = Object.entries(this.#headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    this.#socket.write(`HTTP/1.1 ${this.statusCode} Refused\r\n${lines.join("")}\r\n`);
+  }
+
+  write(chunk: string | Uint8Array): boolean {
+    this.flushHeaders();
+    return this.#socket.write(chunk);
+  }
+
+  end(chunk?: string | Uint8Array): void {
+    if (chunk !== undefined) this.write(chunk);
+    this.#socket.end();
+  }
+
+  on(event: "close" | "drain" | "error", listener: (...args: unknown[]) => void): void {
+    this.#socket.on(event, listener);
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  refuse(status: number, text: string): void {
+    this.writeHead(status, {
+      "content-type": "text/plain; charset=utf-8",
+      "content-length": Buffer.byteLength(text),
+    });
+    this.end(text);
+  }
+}
+
+/** The events of a watch as text frames, one each. */
+class UpgradedOutput implements WatchOutput {
+  readonly #response: SocketResponse;
+  readonly #upgrade: (opened: (socket: WebSocket) => void) => void;
+  readonly #drains: (() => void)[] = [];
+  #socket: WebSocket | undefined;
+
+  constructor(response: SocketResponse, upgrade: (opened: (socket: WebSocket) => void) => void) {
+    this.#response = response;
+    this.#upgrade = upgrade;
+  }
+
+  get pending(): number {
+    return this.#socket?.bufferedAmount ?? 0;
+  }
+
+  open(): void {
+    this.#response.headersSent = true;
+    this.#upgrade((socket) => {
+      this.#socket = socket;
+      socket.on("error", () => socket.terminate());
+      // Nothing is expected of the client; what it sends is dropped.
+      socket.on("message", () => {});
+    });
+  }
+
+  send(chunk: Buffer): void {
+    const end = chunk.at(-1) === 0x0a ? chunk.length - 1 : chunk.length;
+    this.#socket?.send(chunk.subarray(0, end), { binary: false }, () => {
+      for (const drain of this.#drains) drain();
+    });
+  }
+
+  end(): void {
+    this.#socket?.close(1000);
+  }
+
+  onDrain(callback: () => void): void {
+    this.#drains.push(callback);
+  }
+
+  onClose(callback: () => void): void {
+    this.#response.on("close", callback);
+  }
+}
