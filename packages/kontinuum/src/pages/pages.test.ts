@@ -9,7 +9,7 @@ import type { Condition } from "@kontinuum/controller";
 import { parse } from "yaml";
 import type { Instance, Kontinuum, TalosCluster, Zone } from "../kinds/index.ts";
 import { hubKubeconfig } from "./kubeconfig.ts";
-import { isSameOrigin } from "./route-adapter.ts";
+import { isLoopbackHost, isSameOrigin } from "./route-adapter.ts";
 import { clusterState, instanceState, processState, zoneState } from "./state/state.ts";
 import { topologyOf } from "./topology.page.ts";
 
@@ -171,4 +171,19 @@ test("a form of another origin is refused, one of this origin and a plain client
   assert.ok(!isSameOrigin(request({ origin: "http://evil.example" })));
   assert.ok(!isSameOrigin(request({ origin: "null" })));
   assert.ok(!isSameOrigin(request({ "sec-fetch-site": "cross-site" })));
+});
+
+test("only names of this machine open the pages while nobody signs in", () => {
+  for (const host of ["localhost", "localhost:8080", "127.0.0.1:1", "[::1]:8080", "127.9.9.9"])
+    assert.ok(isLoopbackHost(host), host);
+  for (const host of [
+    "evil.example",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "10.0.0.1",
+    "[::2]:1",
+    "",
+  ]) {
+    assert.ok(!isLoopbackHost(host), host);
+  }
 });

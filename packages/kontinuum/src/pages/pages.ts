@@ -20,7 +20,7 @@ import { forbiddenText, type Login } from "../login/login.ts";
 import { sessionCookie, setCookie } from "../login/session-cookie.ts";
 import { signInPage } from "./sign-in.page.ts";
 import { connectPage, registryPage } from "./registry.page.ts";
-import { isSameOrigin, originOf, sendWebResponse, toWebRequest } from "./route-adapter.ts";
+import { isLoopbackHost, isSameOrigin, originOf, sendWebResponse, toWebRequest } from "./route-adapter.ts";
 import { topologyPage, type ProviderView } from "./topology.page.ts";
 import { readWorld, type World } from "./world.ts";
 import { zoneAddPage, zonePage, zoneRemovePage, zonesPage } from "./zone.page.ts";
@@ -33,7 +33,7 @@ export interface PageOptions {
   /** Signing in with a browser; absent: everybody is anonymous. */
   readonly login?: Login;
   readonly oidc?: OidcClient;
-  readonly processName: string;
+  readonly processName: () => string;
   readonly version: string;
   /** Lines about the store for the picture, e.g. `SQLite`, `revision 42`. */
   store(): Promise<readonly string[]>;
@@ -105,6 +105,9 @@ export function createPages(options: PageOptions): HttpRoute {
 /** Runs a request through the pages; a failure becomes a page, never a stack trace. */
 async function answerPage(app: PageApp, request: IncomingMessage, options: PageOptions): Promise<Response> {
   try {
+    if (!options.login && !isLoopbackHost(originOf(request).host)) {
+      throw new CodedError("permission_denied", "while nobody signs in, the pages answer to localhost only");
+    }
     const unsafe = request.method !== "GET" && request.method !== "HEAD";
     if (unsafe && !isSameOrigin(request)) {
       throw new CodedError("permission_denied", "this form was sent by a page of another site");
@@ -206,7 +209,7 @@ async function visitOf(
     user: options.login ? user.name : "",
     anonymous: options.login === undefined,
     nowMs: options.edges.clock.now(),
-    foot: `${options.processName} · ${options.version}`,
+    foot: `${options.processName()} · ${options.version}`,
     path,
   };
 }

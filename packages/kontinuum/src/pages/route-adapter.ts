@@ -32,6 +32,15 @@ export function isSameOrigin(request: IncomingMessage): boolean {
   return origin === `${own.scheme}://${own.host}`;
 }
 
+/**
+ * Whether a host name is this machine's. While nobody signs in, a name that somebody else points here must not open the
+ * pages (DNS rebinding).
+ */
+export function isLoopbackHost(host: string): boolean {
+  const name = host.startsWith("[") ? host.slice(0, host.indexOf("]") + 1) : host.replace(/:\d+$/, "");
+  return name === "localhost" || name === "[::1]" || /^127(\.\d{1,3}){3}$/.test(name);
+}
+
 /** Reads a bounded body. Fails with `payload_too_large`. */
 async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -72,6 +81,7 @@ export async function sendWebResponse(answer: Response, response: HttpResponse):
   });
   const cookies = answer.headers.getSetCookie();
   if (cookies.length > 0) headers["set-cookie"] = cookies;
-  response.writeHead(answer.status, headers);
-  response.end(Buffer.from(await answer.arrayBuffer()));
+  const body = Buffer.from(await answer.arrayBuffer());
+  response.writeHead(answer.status, { ...headers, "content-length": body.length });
+  response.end(body);
 }

@@ -56,7 +56,7 @@ export async function openConsole(options: ConsoleOptions): Promise<Console> {
       edges,
       transport: (user) => options.server().transport(user),
       ...signIn(login, config),
-      processName: options.processName(),
+      processName: options.processName,
       version: options.version,
       store: async () => [
         storeName(config.values.KONTINUUM_SERVER_STORAGE),
