@@ -89,7 +89,7 @@ export class TalosSession {
   async lost(): Promise<boolean> {
     const session = this.#last;
     if (!session || (!session.closed && !session.destroyed)) return false;
-    await this.#lastClosed;
+    if (this.#failure === undefined) await this.#lastClosed;
     return true;
   }
 
@@ -150,7 +150,12 @@ export class TalosSession {
     } finally {
       this.#handshaking = undefined;
     }
-    socket.on("error", (error) => (this.#failure = error));
+    // HTTP/2 has taken the socket over and leaves it open after a TLS alert; nobody else ends it.
+    socket.on("error", (error) => {
+      this.#failure = error;
+      socket.destroy();
+      raw.destroy();
+    });
     return socket;
   }
 
