@@ -138,6 +138,11 @@ export interface ServerOptions {
   readonly serviceAccountIssuer?: string;
   /** PEM text of the authority that clients inside the cluster trust. Default: the listener's certificate. */
   readonly rootCa?: string;
+  /**
+   * Make what every API server has (namespaces, default roles) and run the server's own controllers. Default true. False
+   * on a store that another server keeps in order: this one then only reads and writes what its clients ask for.
+   */
+  readonly housekeeping?: boolean;
   /** Holds what the server itself keeps (leases of its controllers, certificates). Default `kontinuum-system`. */
   readonly systemNamespace?: string;
   /** Takes audit events (audit.k8s.io/v1 Event, level Metadata). Must not throw and must not block. */

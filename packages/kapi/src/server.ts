@@ -118,7 +118,10 @@ class Server implements ApiServer {
       edges: this.#edges,
       resources: this.#resources,
       storage: this.#storage,
-      admission: new AdmissionChain([namespaceLifecycle((name, certain) => this.#namespace(name, certain))]),
+      admission: new AdmissionChain([
+        namespaceLifecycle((name, certain) => this.#namespace(name, certain)),
+        serviceAddresses({ services: () => this.#services(), random: this.#edges.random, clock }),
+      ]),
       guards: [crdGuard(() => this.#crds), ...(rbac ? [escalationGuard(rbac, access)] : [])],
       ttlSeconds: (resource) =>
         resource.kind === "Event" && resource.origin === "builtin"
@@ -199,9 +202,11 @@ class Server implements ApiServer {
     await this.#crds?.load();
     await this.#rbac?.load();
     await this.#listener?.start();
-    await bootstrapNamespaces(transport, this.#resources, this.#systemNamespace);
-    if (this.#rbac) await bootstrapRbac(transport, this.#resources);
-    this.#own = this.#run(this.#ownControllers(transport), this.#stopOwn.signal);
+    if (this.#options.housekeeping ?? true) {
+      await bootstrapNamespaces(transport, this.#resources, this.#systemNamespace);
+      if (this.#rbac) await bootstrapRbac(transport, this.#resources);
+      this.#own = this.#run(this.#ownControllers(transport), this.#stopOwn.signal);
+    }
     if (this.#options.crds && this.#crds)
       await ensureCrds(transport, this.#crds, this.#options.crds, this.#edges);
     this.#embedded = this.#run(this.#options.controllers ?? [], this.#stopEmbedded.signal);

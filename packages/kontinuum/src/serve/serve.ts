@@ -139,7 +139,8 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
       edges,
       controllers,
       routes: [console.route],
-      ...(keyring ? { crds, grpc: etcdProxy({ store, keyring, edges }) } : {}),
+      // The hub keeps the store in order; a zone finds it so and may not change it.
+      ...(keyring ? { crds, grpc: etcdProxy({ store, keyring, edges }) } : { housekeeping: false }),
     });
     await server.start();
     edges.log.info("serves", {
