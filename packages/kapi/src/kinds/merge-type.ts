@@ -11,6 +11,7 @@ import { specialMessages } from "../codec/special.ts";
 
 const scalar: TypeNode = { type: "scalar" };
 const untyped: TypeNode = { type: "untyped" };
+const stringList: TypeNode = { type: "list", listType: "atomic", keys: [], item: () => scalar };
 
 const nodes = new Map<Message, TypeNode>();
 
@@ -38,8 +39,8 @@ export function messageNode(message: Message): TypeNode {
 
 function makeNode(message: Message, atomic: boolean, patch: readonly string[]): TypeNode {
   if (specialMessages.has(message.name)) {
-    if (isOpen(message.name)) return untyped;
-    return scalar;
+    if (/(ExtraValue|Verbs)$/.test(message.name)) return stringList;
+    return isOpen(message.name) ? untyped : scalar;
   }
   return {
     type: "map",
@@ -55,7 +56,7 @@ function makeNode(message: Message, atomic: boolean, patch: readonly string[]): 
 
 /** Values whose content no type describes. */
 const isOpen = (name: string): boolean =>
-  /(RawExtension|FieldsV1|apiextensions\.v1\.JSON|JSONSchemaPropsOr\w+|ExtraValue|Verbs)$/.test(name);
+  /(RawExtension|FieldsV1|apiextensions\.v1\.JSON|JSONSchemaPropsOr\w+)$/.test(name);
 
 const strategies = (patch: readonly string[]): { retainKeys?: boolean; replace?: boolean } => ({
   ...(patch.includes("retainKeys") ? { retainKeys: true } : {}),
