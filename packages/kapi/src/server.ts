@@ -206,6 +206,9 @@ class Server implements ApiServer {
       await bootstrapNamespaces(transport, this.#resources, this.#systemNamespace);
       if (this.#rbac) await bootstrapRbac(transport, this.#resources);
       this.#own = this.#run(this.#ownControllers(transport), this.#stopOwn.signal);
+    } else {
+      // Definitions come and go under a server that only follows, too.
+      this.#own = this.#run(this.#crds ? [this.#crds] : [], this.#stopOwn.signal);
     }
     if (this.#options.crds && this.#crds)
       await ensureCrds(transport, this.#crds, this.#options.crds, this.#edges);
