@@ -2,10 +2,10 @@
  * One autoscaler in two versions: `autoscaling/v1` knows a CPU target, `autoscaling/v2` any metric. Objects
  * are stored as v2; what v1 cannot say travels in annotations, under the names Kubernetes uses.
  */
-import { isObject, type JsonObject } from "@kontinuum/std";
+import { isCoded, isObject, type JsonObject } from "@kontinuum/std";
 import { parseJson, stringifyJson } from "../json/json.ts";
 import { message } from "../codec/messages.ts";
-import { fillAbsent } from "../codec/zero.ts";
+import { normalize } from "./normalize.ts";
 import { child, has, items, text } from "./read.ts";
 
 const prefix = "autoscaling.alpha.kubernetes.io/";
@@ -102,12 +102,13 @@ function withAnnotations(object: JsonObject, annotations: JsonObject): JsonObjec
   return metadata;
 }
 
-/** Adds what Go prints for fields that nobody set. */
+/** Brings an object into the form its type prints; content of a broken annotation is left as it is. */
 function completed(object: JsonObject, version: "v1" | "v2"): JsonObject {
-  const type = `api.autoscaling.${version}.HorizontalPodAutoscaler`;
-  const { spec, status } = object;
-  if (isObject(spec)) fillAbsent(message(`${type}Spec`), spec);
-  if (isObject(status)) fillAbsent(message(`${type}Status`), status);
+  try {
+    normalize(message(`api.autoscaling.${version}.HorizontalPodAutoscaler`), object);
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+  }
   return object;
 }
 

@@ -104,7 +104,7 @@ function descend(message: Message, value: unknown, path: string, errors: Errors)
 function checkText(message: Message, field: Field, value: unknown, path: string, errors: Errors): void {
   if (field.shape === "single") {
     if (value === undefined || value === null || value === "") {
-      const missing = field.required && isText(field) && !field.pointer;
+      const missing = field.required && isText(field);
       if (missing && !mayBeEmpty.has(`${message.name}.${field.json}`)) errors.push(required(path));
       return;
     }
