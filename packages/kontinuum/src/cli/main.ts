@@ -62,4 +62,6 @@ export async function runMain(): Promise<void> {
     signal: abort.signal,
   });
   if (process.connected) process.disconnect();
+  // Whatever a failed command left open (a timer, a socket) must not keep a finished program alive.
+  process.stdout.write("", () => process.exit());
 }

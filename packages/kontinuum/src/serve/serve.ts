@@ -142,7 +142,10 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
       // The hub keeps the store in order; a zone finds it so and may not change it.
       ...(keyring ? { crds, grpc: etcdProxy({ store, keyring, edges }) } : { housekeeping: false }),
     });
-    await server.start();
+    await server.start().catch(async (error: unknown) => {
+      await server.stop(stopMs);
+      throw error;
+    });
     edges.log.info("serves", {
       url: server.url,
       storage: redactConnectionString(config.values.KONTINUUM_SERVER_STORAGE),
