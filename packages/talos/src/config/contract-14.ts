@@ -2,6 +2,7 @@
  * Configuration for contract 1.14: a small main document with the machine's PKI, and a document for
  * everything else.
  */
+import { CodedError } from "@kontinuum/std";
 import type { ConfigDocument } from "./config-document.ts";
 import {
   defaultSubnets,
@@ -144,7 +145,10 @@ function sizeTerm(size: string): string {
   const [, operator = "==", number = "", unit = "", binary = ""] = match ?? [];
   const power = sizeUnits[unit.toLowerCase()];
   if (!match || power === undefined) {
-    throw new RangeError(`disk size ${JSON.stringify(size)} is not a comparison such as ">= 100GB"`);
+    throw new CodedError(
+      "invalid_argument",
+      `disk size ${JSON.stringify(size.slice(0, 64))} is not a comparison such as ">= 100GB"`,
+    );
   }
   const bytes = Math.round(Number(number) * (binary ? 1024 : 1000) ** power);
   return `disk.size ${operator || "=="} ${bytes}u`;

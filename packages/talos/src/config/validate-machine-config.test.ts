@@ -1,0 +1,326 @@
+/**
+ * Which configurations a node takes: the official files, and one rule after another.
+ */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import fc from "fast-check";
+import { parseSecretsBundle } from "../pki/secrets-bundle.ts";
+import { official, officialFiles } from "../testing/official.ts";
+import { generateMachineConfig } from "./generate-machine-config.ts";
+import { readMachineConfig } from "./machine-config-facts.ts";
+import type { MachineConfigOptions } from "./machine-config-options.ts";
+import { validateForNode, type CandidateDisk } from "./validate-for-node.ts";
+import { validateMachineConfig, type ValidationOptions } from "./validate-machine-config.ts";
+
+const bundle = parseSecretsBundle(official("machine-config/stability/secrets.yaml"));
+const options: MachineConfigOptions = {
+  type: "controlplane",
+  clusterName: "demo",
+  endpoint: "https://192.0.2.10:6443",
+  kubernetesVersion: "1.32.0",
+  talosVersion: "v1.13.0",
+  bundle,
+  install: { disk: "/dev/sda" },
+};
+const problems = (
+  text: string,
+  mode: "metal" | "cloud" | "container" = "metal",
+  more: ValidationOptions = {},
+): string[] => {
+  const { decodeErrors, errors } = validateMachineConfig(text, mode, { talosVersion: "v1.13.0", ...more });
+  return [...decodeErrors, ...errors];
+};
+const patched = (patch: string, more: Partial<MachineConfigOptions> = {}): string[] =>
+  problems(generateMachineConfig({ ...options, ...more, patches: [patch] }));
+
+describe("official files", () => {
+  const read = officialFiles("documents").filter((path) => !path.startsWith("documents/meta/"));
+  assert(read.length > 90);
+  for (const path of [
+    ...read,
+    "config-decoder/controlplane.yaml",
+    "config-decoder/worker.yaml",
+    "config-loader/multidoc1.test",
+    "config-loader/multidoc2.test",
+    "config-loader/multidoc3.test",
+    "config-loader/controlplane.test",
+    "config-loader/worker.test",
+    "config-loader/empty1.test",
+  ]) {
+    test(`${path} decodes`, () => {
+      assert.deepEqual(validateMachineConfig(official(path), "metal").decodeErrors, []);
+    });
+  }
+  test("the same document twice does not", () => {
+    assert.match(
+      problems(official("config-decoder/double/v1alpha1.yaml"))[0] ?? "",
+      /v1alpha1 is there twice/,
+    );
+  });
+});
+
+describe("decoding", () => {
+  test("unknown keys are fatal at any level and told by path, without values", () => {
+    assert.deepEqual(patched("machine:\n  kubelet:\n    extra: top-secret\nclusters: {}\n"), [
+      "unknown keys found during decoding: v1alpha1: machine.kubelet.extra, clusters",
+    ]);
+  });
+  test("kinds and fields of later releases are unknown to earlier ones", () => {
+    const hostname =
+      "version: v1alpha1\nmachine: {}\n---\napiVersion: v1alpha1\nkind: HostnameConfig\nhostname: a\n";
+    const old = validateMachineConfig(hostname, "metal", { talosVersion: "v1.11.0" });
+    assert.match(old.decodeErrors[0] ?? "", /"HostnameConfig" "v1alpha1": not registered in Talos 1\.11/);
+    assert.deepEqual(validateMachineConfig(hostname, "metal", { talosVersion: "v1.12.0" }).decodeErrors, []);
+    const dns = "apiVersion: v1alpha1\nkind: ResolverConfig\nhostDNS:\n  enabled: true\n";
+    assert.match(problems(dns)[0] ?? "", /unknown keys.*hostDNS/);
+    assert.deepEqual(problems(dns, "metal", { talosVersion: "v1.14.0" }), []);
+  });
+  test("a kind needs an API version and the reverse; a document is a mapping; nothing is nothing", () => {
+    assert.match(problems("kind: HostnameConfig\nhostname: a\n")[0] ?? "", /no apiVersion/);
+    assert.match(problems("apiVersion: v1alpha1\nhostname: a\n")[0] ?? "", /no kind/);
+    assert.match(problems("apiVersion: v2\nkind: HostnameConfig\n")[0] ?? "", /not registered/);
+    assert.match(problems("- a\n")[0] ?? "", /no mapping/);
+    assert.deepEqual(problems("---\n---\n"), ["config not found"]);
+    assert.match(problems("a: [\n")[0] ?? "", /is not YAML/);
+  });
+  test("types are checked as Go reads them", () => {
+    assert.deepEqual(patched("machine:\n  kubelet:\n    registerWithFQDN: yes\n"), []);
+    assert.deepEqual(patched("machine:\n  sysctls:\n    net.ipv4.ip_forward: 1\n"), []);
+    assert.match(
+      patched("machine:\n  install:\n    wipe: maybe\n")[0] ?? "",
+      /machine\.install\.wipe: expected true or false/,
+    );
+    assert.match(patched("machine:\n  certSANs: {}\n")[0] ?? "", /machine\.certSANs: expected a list/);
+    assert.match(patched("machine:\n  time:\n    bootTimeout: soon\n")[0] ?? "", /expected a duration/);
+  });
+  test("one link has one kind of document", () => {
+    const text = ["LinkConfig", "DummyLinkConfig"]
+      .map((kind) => `apiVersion: v1alpha1\nkind: ${kind}\nname: eth0\n`)
+      .join("---\n");
+    assert.match(problems(text)[0] ?? "", /LinkConfig and DummyLinkConfig both configure link eth0/);
+  });
+});
+
+describe("rules", () => {
+  const cases: [string, string, RegExp][] = [
+    [
+      "an endpoint without host",
+      "cluster:\n  controlPlane:\n    endpoint: https://\n",
+      /endpoint must be a URL with a host/,
+    ],
+    [
+      "an endpoint with a bad port",
+      "cluster:\n  controlPlane:\n    endpoint: https://a:70000\n",
+      /port outside/,
+    ],
+    ["an unknown type", "machine:\n  type: boss\n", /machine\.type must be/],
+    ["persist off", "persist: false\n", /persist/],
+    ["an unknown CNI", "cluster:\n  network:\n    cni:\n      name: calico\n", /flannel, custom or none/],
+    [
+      "URLs with flannel",
+      "cluster:\n  network:\n    cni:\n      name: flannel\n      urls: [https://a]\n",
+      /not allowed with flannel/,
+    ],
+    [
+      "forwarding without host DNS",
+      "machine:\n  features:\n    hostDNS:\n      enabled: false\n",
+      /needs hostDNS\.enabled/,
+    ],
+    [
+      "a discovery endpoint with a path",
+      "cluster:\n  discovery:\n    registries:\n      service:\n        endpoint: https://a/b\n",
+      /no path/,
+    ],
+    [
+      "kernel arguments beside the image's",
+      "machine:\n  install:\n    extraKernelArgs: [a]\n    grubUseUKICmdline: true\n",
+      /exclude each other/,
+    ],
+    [
+      "a selector by name",
+      "machine:\n  install:\n    diskSelector:\n      name: x\n",
+      /name is not supported/,
+    ],
+    [
+      "a selector of no type",
+      "machine:\n  install:\n    diskSelector:\n      type: tape\n",
+      /ssd, hdd, nvme or sd/,
+    ],
+    ["a nameless manifest", "cluster:\n  inlineManifests:\n    - contents: a\n", /a name is empty/],
+    ["a manifest twice", "cluster:\n  inlineManifests:\n    - name: a\n    - name: a\n", /there twice/],
+    ["a bad label", "machine:\n  nodeLabels:\n    -a: b\n", /not a valid label/],
+    ["a bad taint", "machine:\n  nodeTaints:\n    a: b:Sometimes\n", /not a valid taint/],
+    [
+      "a protected kubelet setting",
+      "machine:\n  kubelet:\n    extraConfig:\n      authentication: {}\n",
+      /cannot be overridden/,
+    ],
+    [
+      "a host name twice",
+      "machine:\n  network:\n    hostname: a\n",
+      /conflicts with machine\.network\.hostname/,
+    ],
+    [
+      "a stable host name",
+      "machine:\n  features:\n    stableHostname: true\n",
+      /conflicts with machine\.features\.stableHostname/,
+    ],
+    [
+      "host name and automatic one",
+      "apiVersion: v1alpha1\nkind: HostnameConfig\nhostname: a\n",
+      /auto and hostname exclude/,
+    ],
+    [
+      "an unknown volume",
+      "apiVersion: v1alpha1\nkind: VolumeConfig\nname: DATA\n",
+      /STATE, EPHEMERAL or IMAGECACHE/,
+    ],
+    [
+      "encryption without keys",
+      "apiVersion: v1alpha1\nkind: VolumeConfig\nname: STATE\nencryption:\n  provider: luks2\n",
+      /at least one key/,
+    ],
+    [
+      "a key without method",
+      "apiVersion: v1alpha1\nkind: VolumeConfig\nname: STATE\nencryption:\n  keys: [{slot: 0}]\n",
+      /states no method/,
+    ],
+    [
+      "a slot twice",
+      "apiVersion: v1alpha1\nkind: VolumeConfig\nname: STATE\nencryption:\n  keys: [{slot: 0, nodeID: {}}, {nodeID: {}}]\n",
+      /slot is there twice/,
+    ],
+    [
+      "a nameless document",
+      "apiVersion: v1alpha1\nkind: KmsgLogConfig\nurl: tcp://a:1\n",
+      /name is required/,
+    ],
+  ];
+  for (const [name, patch, pattern] of cases) {
+    test(`${name} is refused`, () => assert.match(patched(patch).join("; "), pattern));
+  }
+
+  test("keys of CAs belong to control planes only", () => {
+    const text = generateMachineConfig(options);
+    assert.match(
+      problems(text.replace("type: controlplane", "type: worker")).join(),
+      /machine\.ca\.key is not allowed on a worker.*cluster\.ca\.key.*cluster\.etcd/,
+    );
+    const worker = generateMachineConfig({ ...options, type: "worker" });
+    assert.match(
+      problems(worker.replace("type: worker", "type: controlplane")).join(),
+      /machine\.ca\.key is required/,
+    );
+    assert.match(
+      patched("apiVersion: v1alpha1\nkind: Layer2VIPConfig\nname: 192.0.2.1\nlink: eth0\n", {
+        type: "worker",
+      }).join(),
+      /virtual shared IP/,
+    );
+  });
+
+  test("a disk is demanded on metal, before the installation", () => {
+    const text = generateMachineConfig({ ...options, install: {} });
+    assert.match(problems(text).join(), /either disk or diskSelector/);
+    assert.deepEqual(problems(text, "cloud"), []);
+    assert.deepEqual(problems(text, "metal", { installed: true }), []);
+  });
+
+  test("an empty type is a worker, with a warning", () => {
+    const worker = generateMachineConfig({ ...options, type: "worker" }).replace("type: worker", 'type: ""');
+    const { errors, warnings } = validateMachineConfig(worker, "metal", { talosVersion: "v1.13" });
+    assert.deepEqual(errors, []);
+    assert.equal(warnings.length, 1);
+  });
+});
+
+describe("what only the node knows", () => {
+  const disk = (more: Partial<CandidateDisk>): CandidateDisk => ({
+    name: "sda",
+    devicePath: "/dev/sda",
+    sizeBytes: 100e9,
+    model: "WDC 100",
+    serial: "s1",
+    uuid: "",
+    wwid: "",
+    transport: "sata",
+    rotational: true,
+    readonly: false,
+    cdrom: false,
+    busPath: "/pci0000:00/1",
+    ...more,
+  });
+  const nodeErrors = (
+    more: Partial<MachineConfigOptions>,
+    disks: CandidateDisk[],
+    talosVersion = "v1.13.0",
+  ): string[] => {
+    const text = generateMachineConfig({ ...options, ...more });
+    return validateForNode(readMachineConfig(validateMachineConfig(text, "metal").documents), {
+      talosVersion,
+      disks,
+    });
+  };
+
+  test("the selector must match a disk; an empty one any writable disk", () => {
+    const none = [disk({ cdrom: true }), disk({ readonly: true }), disk({ transport: "" })];
+    assert.match(nodeErrors({ install: { diskSelector: {} } }, none).join(), /matches no disk/);
+    assert.deepEqual(nodeErrors({ install: { diskSelector: {} } }, [...none, disk({})]), []);
+    for (const diskSelector of [
+      { size: "> 50GB" },
+      { size: "<= 100 GB" },
+      { model: "WDC*" },
+      { type: "hdd" as const },
+      { busPath: "/pci*/1" },
+    ]) {
+      assert.deepEqual(nodeErrors({ install: { diskSelector } }, [disk({})]), []);
+    }
+    for (const diskSelector of [
+      { size: "> 1TB" },
+      { model: "WD" },
+      { type: "nvme" as const },
+      { serial: "s2" },
+    ]) {
+      assert.match(nodeErrors({ install: { diskSelector } }, [disk({})]).join(), /matches no disk/);
+    }
+  });
+
+  test("Kubernetes must lie in the release's range", () => {
+    assert.deepEqual(nodeErrors({ kubernetesVersion: "1.36.1" }, []), []);
+    assert.equal(nodeErrors({ kubernetesVersion: "1.30.0" }, []).length, 4);
+    assert.equal(nodeErrors({ kubernetesVersion: "1.30.0", type: "worker" }, []).length, 1);
+    assert.match(
+      nodeErrors({ patches: ["machine:\n  kubelet:\n    image: kubelet:latest\n"] }, []).join(),
+      /not a Kubernetes version/,
+    );
+  });
+});
+
+test("any text is judged, none throws", () => {
+  const fragment = fc.constantFrom(
+    "machine:",
+    "cluster:",
+    "  ca: {crt: x}",
+    "---",
+    "apiVersion: v1alpha1",
+    "kind: HostnameConfig",
+    "name: [",
+    "&a *a",
+    "  type: worker",
+    "hostname: 1",
+  );
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        fc.string(),
+        fc.json(),
+        fc.array(fragment).map((lines) => lines.join("\n")),
+      ),
+      (text) => {
+        const result = validateMachineConfig(text, "metal");
+        return result.valid === (result.decodeErrors.length + result.errors.length === 0);
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
