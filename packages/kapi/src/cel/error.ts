@@ -1,0 +1,32 @@
+/**
+ * What goes wrong with CEL: an expression that is refused, an evaluation that fails, a budget that is spent.
+ */
+
+/** An expression that does not parse or check; positions are 1-based. */
+export class CelCompileError extends Error {
+  readonly line: number;
+  readonly column: number;
+
+  constructor(message: string, line: number, column: number) {
+    super(message);
+    this.name = "CelCompileError";
+    this.line = line;
+    this.column = column;
+  }
+}
+
+/** An evaluation error of the language: `&&`, `||` and the quantifiers may absorb it. */
+export class CelError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "CelError";
+  }
+}
+
+/** The evaluation used up its budget. Nothing absorbs this. */
+export class CelBudgetError extends Error {
+  constructor() {
+    super("operation cancelled: actual cost limit exceeded");
+    this.name = "CelBudgetError";
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * A CEL engine (github.com/google/cel-spec) with the libraries of the Kubernetes environments: types are
+ * checked and the worst case is priced before anything runs, and every evaluation has a budget.
+ *
+ * 64-bit integers are exact, regular expressions are RE2, nothing here can reach the host.
+ */
+import { LRUCache } from "lru-cache";
+import { Compiler, type Compiled } from "./compile.ts";
+import { CelBudgetError, CelCompileError, CelError } from "./error.ts";
+import { FunctionTable } from "./function.ts";
+import { addressLibrary } from "./library/address.ts";
+import { formatLibrary } from "./library/format.ts";
+import { listLibrary } from "./library/lists.ts";
+import { optionalLibrary } from "./library/optional.ts";
+import { quantityLibrary } from "./library/quantity.ts";
+import { regexLibrary } from "./library/regex.ts";
+import { semverLibrary } from "./library/semver.ts";
+import { standardLibrary } from "./library/standard.ts";
+import { stringLibrary } from "./library/strings.ts";
+import { urlLibrary } from "./library/url.ts";
+import { Meter } from "./meter.ts";
+import { parse } from "./parser.ts";
+import { printType, types, type CelType } from "./type.ts";
+import type { CelValue } from "./value.ts";
+import type { Expr } from "./ast.ts";
+
+export { CelBudgetError, CelCompileError, CelError } from "./error.ts";
+export { fromJson, toJson } from "./json.ts";
+export { Meter } from "./meter.ts";
+export { listOf, mapOf, optionalOf, printType, types, type CelType, type ObjectField } from "./type.ts";
+export {
+  ArrayList,
+  CelOptional,
+  EntryMap,
+  isList,
+  isMap,
+  none,
+  type CelList,
+  type CelMap,
+  type CelValue,
+} from "./value.ts";
+
+/** Every function of the Kubernetes environments. */
+export const kubernetesFunctions = new FunctionTable([
+  ...standardLibrary,
+  ...stringLibrary,
+  ...listLibrary,
+  ...optionalLibrary,
+  ...regexLibrary,
+  ...urlLibrary,
+  ...addressLibrary,
+  ...quantityLibrary,
+  ...semverLibrary,
+  ...formatLibrary,
+]);
+
+/** Parsed expressions kept. */
+export const maxCachedExpressions = 2000;
+
+const parsed = new LRUCache<string, Expr>({ max: maxCachedExpressions });
+
+/** What an expression may mention, and what it must give. */
+export interface CelDeclarations {
+  readonly variables: Readonly<Record<string, CelType>>;
+  /** The type the result must have; default any. */
+  readonly result?: CelType;
+}
+
+/** A checked expression. */
+export interface CelProgram {
+  readonly source: string;
+  readonly type: CelType;
+  /** Estimated worst cost in the units of the Kubernetes API; `Infinity` is possible. */
+  readonly cost: number;
+  /** Declared variables the expression mentions. */
+  readonly uses: ReadonlySet<string>;
+  /**
+   * Runs the expression.
+   *
+   * @throws CelError when it fails, CelBudgetError when the meter runs out.
+   */
+  evaluate(variables: Readonly<Record<string, CelValue>>, meter: Meter): CelValue;
+}
+
+/** Budget of one evaluation that has none of its own: about 25 ms at worst. */
+export const defaultBudget = 500_000;
+
+/**
+ * Parses, checks and prices an expression.
+ *
+ * @throws CelCompileError with the place of the first error.
+ */
+export function compileCel(source: string, declarations: CelDeclarations): CelProgram {
+  let expr = parsed.get(source);
+  if (!expr) {
+    expr = parse(source);
+    parsed.set(source, expr);
+  }
+  const names = Object.keys(declarations.variables);
+  const compiler = new Compiler(source, kubernetesFunctions, new Map(Object.entries(declarations.variables)));
+  const compiled: Compiled = compiler.compile(expr);
+  const { result } = declarations;
+  if (result && compiled.type.kind !== result.kind && compiled.type.kind !== "dyn")
+    throw new CelCompileError(`must evaluate to ${printType(result)}`, 1, 1);
+  const uses = new Set(names.filter((name) => compiler.used.has(name)));
+  return {
+    source,
+    type: compiled.type,
+    cost: compiled.cost,
+    uses,
+    evaluate(variables, meter) {
+      const slots: CelValue[] = new Array<CelValue>(compiler.slotCount).fill(null);
+      names.forEach((name, i) => (slots[i] = variables[name] ?? null));
+      try {
+        return compiled.run({ slots, meter });
+      } catch (error) {
+        // Every loop is bounded, so what is left is the engine's own refusal of an oversized string or array.
+        if (error instanceof RangeError) throw new CelError("value is too large");
+        throw error;
+      }
+    },
+  };
+}
+
+/** Compiles and runs an expression over plain values with the default budget. */
+export function evaluateOnce(source: string, variables: Readonly<Record<string, CelValue>>): CelValue {
+  const declared = Object.fromEntries(Object.keys(variables).map((name) => [name, types.dyn]));
+  return compileCel(source, { variables: declared }).evaluate(variables, new Meter(defaultBudget));
+}
+
+export type CelFailure = CelBudgetError | CelCompileError | CelError;
