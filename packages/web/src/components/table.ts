@@ -32,7 +32,7 @@ export function table<Row>(options: {
     ]
       .filter(Boolean)
       .join(" ");
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="${options.label}">
+  return html`<div class="scroll" tabindex="0" role="group" aria-label="${options.label}">
     <table class="data" role="table" aria-label="${options.label}">
       <thead role="rowgroup">
         <tr role="row">
