@@ -9,7 +9,8 @@ export * from "./client/credentials.ts";
 export * from "./client/facts.ts";
 export * from "./client/probe.ts";
 export * from "./client/resource-kind.ts";
-export type { TalosPeer } from "./client/session.ts";
+export { fingerprintOf } from "./client/fingerprint.ts";
+export type { TalosPeer } from "./client/grpc-session.ts";
 export type { NodeResource, ResourceEvent, StateReader, WatchOptions } from "./client/state-reader.ts";
 export * from "./client/talos-error.ts";
 export * from "./pki/pem.ts";
@@ -48,3 +49,4 @@ export {
 } from "./config/machine-config-facts.ts";
 export * from "./config/validate-machine-config.ts";
 export * from "./config/validate-for-node.ts";
+export * from "./simulator/index.ts";

@@ -7,7 +7,7 @@
  */
 import type { CallOptions as WireOptions } from "@connectrpc/connect";
 import type { Edges } from "@kontinuum/std";
-import type { TalosSession } from "./session.ts";
+import type { GrpcSession } from "./grpc-session.ts";
 import { talosErrorOf, TalosError } from "./talos-error.ts";
 
 /** Deadline of a call that states none, in milliseconds. */
@@ -24,12 +24,12 @@ export interface CallOptions {
 
 /** Runs calls over one session. */
 export class Caller {
-  readonly #session: TalosSession;
+  readonly #session: GrpcSession;
   readonly #edges: Pick<Edges, "clock">;
   readonly #target: string;
   readonly #node: string | undefined;
 
-  constructor(session: TalosSession, edges: Pick<Edges, "clock">, target: string, node: string | undefined) {
+  constructor(session: GrpcSession, edges: Pick<Edges, "clock">, target: string, node: string | undefined) {
     this.#session = session;
     this.#edges = edges;
     this.#target = target;

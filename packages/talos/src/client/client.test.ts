@@ -29,7 +29,8 @@ import {
 import { startTlsNode, type TlsNode } from "../testing/tls-node.ts";
 import { addressBytes } from "./addresses.ts";
 import { connectTalos, type TalosClient } from "./client.ts";
-import { fingerprintOf, type TalosCredentials } from "./credentials.ts";
+import type { TalosCredentials } from "./credentials.ts";
+import { fingerprintOf } from "./fingerprint.ts";
 import { tarOf } from "./kubeconfig-archive.test.ts";
 import { probe } from "./probe.ts";
 import { resourceKinds } from "./resource-kind.ts";

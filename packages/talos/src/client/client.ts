@@ -18,7 +18,7 @@ import {
   ResetRequest_WipeMode,
 } from "../gen/machine/machine_pb.ts";
 import { Caller, defaultTimeoutMs, onlyReply, type CallOptions } from "./call.ts";
-import type { TalosCredentials } from "./credentials.ts";
+import { tlsOptionsOf, type TalosCredentials } from "./credentials.ts";
 import {
   addressFact,
   cpuFact,
@@ -37,7 +37,7 @@ import {
 } from "./facts.ts";
 import { archiveBytesMax, unpackKubeconfig } from "./kubeconfig-archive.ts";
 import { resourceKinds } from "./resource-kind.ts";
-import { TalosSession, type TalosPeer } from "./session.ts";
+import { GrpcSession, type TalosPeer } from "./grpc-session.ts";
 import { StateReader } from "./state-reader.ts";
 import { isTalosError, TalosError } from "./talos-error.ts";
 
@@ -152,16 +152,19 @@ export class TalosClient {
   readonly state: StateReader;
   readonly #machine: Client<typeof MachineService>;
   readonly #cluster: Client<typeof ClusterService>;
-  readonly #session: TalosSession;
+  readonly #session: GrpcSession;
   readonly #caller: Caller;
 
   constructor(options: ConnectOptions) {
     const port = options.port ?? talosPort;
-    this.#session = new TalosSession({
+    const { credentials } = options;
+    const pinned = credentials.kind === "maintenance" ? credentials.fingerprint : undefined;
+    this.#session = new GrpcSession({
       address: options.address,
       port,
-      credentials: options.credentials,
+      tls: tlsOptionsOf(credentials, options.address),
       edges: options.edges,
+      ...(pinned === undefined ? {} : { pinned }),
     });
     const transport = createGrpcTransport({
       baseUrl: this.#session.authority,
@@ -183,7 +186,12 @@ export class TalosClient {
 
   /** Connects now, and tells who answered. */
   connect(options: CallOptions = {}): Promise<TalosPeer> {
-    return this.#caller.unary("connect", options, () => this.#session.connect());
+    return this.#caller.unary("connect", options, async () => {
+      await this.#session.connect();
+      const { peer } = this.#session;
+      if (!peer) throw new TalosError("protocol", `${this.#session.authority} showed no certificate`);
+      return peer;
+    });
   }
 
   /** Ends the connection and every call on it. */

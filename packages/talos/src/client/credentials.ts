@@ -6,7 +6,6 @@
  * only protection is to pin the public key that was seen at discovery; a changed key ends the
  * connection before a byte of a request is sent.
  */
-import { createHash, type X509Certificate } from "node:crypto";
 import net from "node:net";
 import type { ConnectionOptions } from "node:tls";
 import { openSslPem } from "../pki/pem.ts";
@@ -30,18 +29,9 @@ export interface AdminCredentials {
 /** Either way of dialling. */
 export type TalosCredentials = MaintenanceCredentials | AdminCredentials;
 
-/** Base64 of the SHA-256 of the DER public key: the form Talos prints on a node's console. */
-export function fingerprintOf(certificate: X509Certificate): string {
-  return createHash("sha256")
-    .update(certificate.publicKey.export({ type: "spki", format: "der" }))
-    .digest("base64");
-}
-
-/** TLS options for one dial. Talos speaks HTTP/2 over TLS 1.2 or newer. */
+/** TLS options for one dial. */
 export function tlsOptionsOf(credentials: TalosCredentials, host: string): ConnectionOptions {
   const common: ConnectionOptions = {
-    ALPNProtocols: ["h2"],
-    minVersion: "TLSv1.2",
     host,
     ...(net.isIP(host) ? {} : { servername: host }),
   };

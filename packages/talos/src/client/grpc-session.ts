@@ -1,5 +1,5 @@
 /**
- * One HTTP/2 connection to one node, opened when first needed and again after it was lost.
+ * One HTTP/2 connection to one gRPC server, opened when first needed and again after it was lost.
  *
  * Every byte goes through the injected network. The peer's key is known, and compared with the
  * pinned one, before a request is written. Why a connection ended is kept for the error mapping:
@@ -7,9 +7,10 @@
  */
 import http2 from "node:http2";
 import net from "node:net";
+import type { Duplex } from "node:stream";
 import tls from "node:tls";
 import type { Edges } from "@kontinuum/std";
-import { fingerprintOf, tlsOptionsOf, type TalosCredentials } from "./credentials.ts";
+import { fingerprintOf } from "./fingerprint.ts";
 import { TalosError } from "./talos-error.ts";
 
 /** Longest wait for a TCP connection and, again, for the TLS handshake, in milliseconds. */
@@ -17,7 +18,7 @@ const connectTimeoutMs = 10_000;
 /** How long a silent connection stays before TCP probes it: a dead peer under a watch must be noticed. */
 const tcpKeepAliveMs = 30_000;
 
-/** The node's side of a connection. */
+/** The server's side of a TLS connection. */
 export interface TalosPeer {
   /** Base64 SHA-256 of its public key. Meaningful only in maintenance mode; it changes at every boot. */
   readonly fingerprint: string;
@@ -29,19 +30,22 @@ export interface TalosPeer {
 export interface SessionOptions {
   readonly address: string;
   readonly port: number;
-  readonly credentials: TalosCredentials;
+  /** Left out: plain HTTP/2. */
+  readonly tls?: tls.ConnectionOptions;
+  /** Base64 SHA-256 of the public key the server must show. */
+  readonly pinned?: string;
   readonly edges: Pick<Edges, "clock" | "network">;
 }
 
 /** A session manager for Connect's gRPC transport (its `sessionManager` option), over our own dialling. */
-export class TalosSession {
+export class GrpcSession {
   readonly authority: string;
   readonly #options: SessionOptions;
   #opening: Promise<http2.ClientHttp2Session> | undefined;
   #session: http2.ClientHttp2Session | undefined;
   #last: http2.ClientHttp2Session | undefined;
   #lastClosed: Promise<unknown> = Promise.resolve();
-  #handshaking: tls.TLSSocket | undefined;
+  #handshaking: Duplex | undefined;
   #closed = false;
   #peer: TalosPeer | undefined;
   #failure: unknown;
@@ -50,7 +54,7 @@ export class TalosSession {
     this.#options = options;
     const host = net.isIPv6(options.address) ? `[${options.address}]` : options.address;
     // URL drops what is default and lower-cases, as connect does when it compares authorities.
-    this.authority = new URL(`https://${host}:${options.port}`).origin;
+    this.authority = new URL(`${options.tls ? "https" : "http"}://${host}:${options.port}`).origin;
   }
 
   /** The node seen on the last connection. */
@@ -63,11 +67,9 @@ export class TalosSession {
     return this.#failure;
   }
 
-  /** Opens a connection if there is none, and tells who answered. */
-  async connect(): Promise<TalosPeer> {
+  /** Opens a connection if there is none. */
+  async connect(): Promise<void> {
     await this.#ready();
-    if (!this.#peer) throw new TalosError("protocol", `${this.authority} showed no certificate`);
-    return this.#peer;
   }
 
   async request(
@@ -112,7 +114,7 @@ export class TalosSession {
 
   async #open(): Promise<http2.ClientHttp2Session> {
     this.#failure = undefined;
-    const socket = await this.#handshake();
+    const socket = await this.#socket();
     const session = http2.connect(this.authority, { createConnection: () => socket });
     session.on("error", (error) => (this.#failure = error));
     session.on("goaway", () => this.#forget(session));
@@ -132,11 +134,22 @@ export class TalosSession {
     if (this.#session === session) this.#session = undefined;
   }
 
-  async #handshake(): Promise<tls.TLSSocket> {
-    const { address, port, credentials, edges } = this.#options;
+  async #socket(): Promise<Duplex> {
+    const { address, port, edges } = this.#options;
     const raw = await edges.network.dial({ host: address, port, timeoutMs: connectTimeoutMs });
     if (raw instanceof net.Socket) raw.setKeepAlive(true, tcpKeepAliveMs);
-    const socket = tls.connect({ ...tlsOptionsOf(credentials, address), socket: raw });
+    const socket = this.#options.tls ? await this.#handshake(raw, this.#options.tls) : raw;
+    // HTTP/2 has taken the socket over and leaves it open after a TLS alert; nobody else ends it.
+    socket.on("error", (error) => {
+      this.#failure = error;
+      socket.destroy();
+      raw.destroy();
+    });
+    return socket;
+  }
+
+  async #handshake(raw: Duplex, options: tls.ConnectionOptions): Promise<tls.TLSSocket> {
+    const socket = tls.connect({ ...options, ALPNProtocols: ["h2"], minVersion: "TLSv1.2", socket: raw });
     this.#handshaking = socket;
     if (this.#closed) socket.destroy();
     try {
@@ -150,12 +163,6 @@ export class TalosSession {
     } finally {
       this.#handshaking = undefined;
     }
-    // HTTP/2 has taken the socket over and leaves it open after a TLS alert; nobody else ends it.
-    socket.on("error", (error) => {
-      this.#failure = error;
-      socket.destroy();
-      raw.destroy();
-    });
     return socket;
   }
 
@@ -183,8 +190,7 @@ export class TalosSession {
     const certificate = socket.getPeerX509Certificate();
     if (!certificate) throw new TalosError("protocol", `${this.authority} showed no certificate`);
     const fingerprint = fingerprintOf(certificate);
-    const { credentials } = this.#options;
-    const pinned = credentials.kind === "maintenance" ? credentials.fingerprint : undefined;
+    const { pinned } = this.#options;
     if (pinned !== undefined && pinned !== fingerprint) {
       throw new TalosError(
         "identity_changed",
@@ -192,7 +198,7 @@ export class TalosSession {
       );
     }
     if (socket.alpnProtocol !== "h2") {
-      throw new TalosError("protocol", `${this.authority} does not speak HTTP/2: not a Talos API`);
+      throw new TalosError("protocol", `${this.authority} does not speak HTTP/2: it is no gRPC server`);
     }
     return { fingerprint, commonName: /(?:^|\n)CN=(.*)/.exec(certificate.subject ?? "")?.[1] ?? "" };
   }
