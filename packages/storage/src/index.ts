@@ -15,3 +15,16 @@ export {
 } from "./etcd/services.ts";
 export { connectEtcd } from "./drivers/etcd/etcd-store.ts";
 export type { EtcdTarget, EtcdTls } from "./drivers/etcd/channel.ts";
+export {
+  createKeyFile,
+  KeyRing,
+  readKeyFile,
+  type EncryptionKeys,
+  type KmsPlugin,
+} from "./encryption/key-file.ts";
+export { EncryptedStore, type EncryptionOptions } from "./encryption/encrypted-store.ts";
+export type { EncryptionKey } from "./encryption/envelope.ts";
+export { writeBackup, type BackupOptions } from "./operations/backup.ts";
+export { verifyBackup, type BackupSource, type BackupSummary } from "./operations/backup-file.ts";
+export { copyStore, restoreBackup, type Restored, type RestoreOptions } from "./operations/restore.ts";
+export { backupToFile, compactStore, verifyStore, type StoreFindings } from "./operations/operations.ts";

@@ -8,6 +8,7 @@ import { etcdTarget } from "./drivers/etcd/etcd-url.ts";
 import { MemoryBackend } from "./drivers/memory/memory-backend.ts";
 import { PostgresBackend } from "./drivers/postgres/postgres-backend.ts";
 import { SqliteBackend } from "./drivers/sqlite/sqlite-backend.ts";
+import { EncryptedStore, type EncryptionOptions } from "./encryption/encrypted-store.ts";
 import type { Retention } from "./engine/compactor.ts";
 import { EngineStore } from "./engine/engine-store.ts";
 
@@ -15,6 +16,8 @@ import { EngineStore } from "./engine/engine-store.ts";
 export interface OpenOptions {
   /** How much history is kept; parts left out have their defaults. */
   readonly retention?: Partial<Retention>;
+  /** Seals values under the prefixes; absent: nothing is sealed, and sealed values stay sealed. */
+  readonly encryption?: Omit<EncryptionOptions, "random">;
 }
 
 /** The forms of URL that {@link openStore} takes, for messages and help texts. */
@@ -33,6 +36,17 @@ export const storeUrlForms = [
  * Fails with `invalid_argument` for a URL that is none of {@link storeUrlForms}.
  */
 export async function openStore(url: string, edges: Edges, options: OpenOptions = {}): Promise<Store> {
+  const store = await openPlain(url, edges, options);
+  if (!options.encryption) return store;
+  try {
+    return await EncryptedStore.over(store, { ...options.encryption, random: edges.random });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function openPlain(url: string, edges: Edges, options: OpenOptions): Promise<Store> {
   if (url === "")
     throw new CodedError(
       "invalid_argument",

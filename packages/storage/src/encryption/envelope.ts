@@ -56,7 +56,7 @@ export function unseal(keys: ReadonlyMap<string, EncryptionKey>, pairKey: Buffer
   if (!key)
     throw new CodedError(
       "failed_precondition",
-      `a value needs encryption key ${JSON.stringify(id)}, which is not configured: add it to the key file`,
+      `the value of ${pairKey.toString("utf8")} needs encryption key ${JSON.stringify(id)}, which is not configured: add it to the key file`,
     );
   const start = magic.length + 1 + Buffer.byteLength(id);
   const nonce = value.subarray(start, start + nonceBytes);
@@ -69,7 +69,7 @@ export function unseal(keys: ReadonlyMap<string, EncryptionKey>, pairKey: Buffer
   } catch (cause) {
     throw fault(
       "corrupt",
-      `a value cannot be decrypted with key ${JSON.stringify(id)}: it is another key of that name, or the value was changed`,
+      `the value of ${pairKey.toString("utf8")} cannot be decrypted with key ${JSON.stringify(id)}: it is another key of that name, or the value was changed`,
       { cause },
     );
   }

@@ -97,6 +97,19 @@ export interface BackendStatus {
   readonly keys: number;
 }
 
+/** Everything that a restored store starts with. */
+export interface Contents {
+  /** Pairs in key order, with their own revisions. */
+  readonly pairs: AsyncIterable<readonly KeyValue[]>;
+  readonly leases: readonly {
+    readonly id: LeaseId;
+    readonly ttl: number;
+    readonly remainingSeconds: number;
+  }[];
+  /** The store's revision afterwards; history below it is gone. Not below any pair's. */
+  readonly revision: Revision;
+}
+
 /** A storage driver under the engine. Failures are `CodedError`s made by `faults.ts`. */
 export interface Backend {
   readonly driver: string;
@@ -134,5 +147,9 @@ export interface Backend {
   /** Leases that are due, soonest first, and milliseconds until the next one when known. */
   due(limit: number): Promise<{ readonly ids: readonly LeaseId[]; readonly nextMs: number | undefined }>;
   status(): Promise<BackendStatus>;
+  /** Fills an empty store, all or nothing. The caller checked that it is empty and that nobody else uses it. */
+  load(contents: Contents): Promise<void>;
+  /** Looks for damage; each finding names what is wrong. */
+  check(): AsyncIterable<string>;
   close(): Promise<void>;
 }

@@ -19,7 +19,7 @@ import type {
   WatchRequest,
 } from "../contract.ts";
 import { compacted, fault, futureRevision, leaseNotFound, leaseText, storeClosed } from "../faults.ts";
-import type { Backend, Needs, Session } from "./backend.ts";
+import type { Backend, Contents, Needs, Session } from "./backend.ts";
 import { Compactor, defaultRetention, type Retention } from "./compactor.ts";
 import { hashPairs } from "./contents-hash.ts";
 import { evaluate, revoke } from "./evaluate.ts";
@@ -157,6 +157,35 @@ export class EngineStore implements Store {
   ): Promise<{ hash: number; revision: Revision; compactRevision: Revision }> {
     this.#checkOpen();
     return hashPairs(this, revision, () => this.#backend.known.compactRevision);
+  }
+
+  /**
+   * Fills an empty store with the contents of a backup, revisions included. Fails with
+   * `failed_precondition` when the store was ever written to.
+   */
+  async load(contents: Contents): Promise<void> {
+    this.#checkOpen();
+    const { revision } = await this.#backend.position();
+    const { keys } = await this.#backend.status();
+    if (revision > 1 || keys > 0)
+      throw new CodedError(
+        "failed_precondition",
+        `the store to restore into is not empty (revision ${revision}): give a new one`,
+      );
+    await this.#backend.load(contents);
+    this.#expiry.start();
+  }
+
+  /** Looks for damage in what is stored; each finding names what is wrong. */
+  check(): AsyncIterable<string> {
+    this.#checkOpen();
+    return this.#backend.check();
+  }
+
+  /** Removes all history below the compaction mark before it resolves. */
+  async sweep(): Promise<void> {
+    this.#checkOpen();
+    await this.#compactor.drain();
   }
 
   close(): Promise<void> {

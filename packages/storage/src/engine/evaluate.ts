@@ -6,7 +6,14 @@
  * Pure but for the session it reads and applies to; knows nothing of queues, files or watches.
  */
 import { assert } from "@kontinuum/std";
-import { toBytes, type KeyValue, type OpResult, type Revision, type TxnResult } from "../contract.ts";
+import {
+  toBytes,
+  type Compare,
+  type KeyValue,
+  type OpResult,
+  type Revision,
+  type TxnResult,
+} from "../contract.ts";
 import { compacted, fault, futureRevision, leaseNotFound } from "../faults.ts";
 import type { Change, Scan, Scanned, Session } from "./backend.ts";
 import type { PlannedCompare, PlannedOp, PlannedTxn } from "./request-check.ts";
@@ -42,13 +49,17 @@ function choose(session: Session, txn: PlannedTxn): Path {
 
 function holds(session: Session, { span, compare }: PlannedCompare): boolean {
   if (span.single) return holdsFor(session.get(span.start), compare);
-  const { kvs } = session.scan({ span, revision: 0, limit: 0, keysOnly: compare.target !== "value" });
+  return compareHolds(compare, session.scan({ span, revision: 0, limit: 0 }).kvs);
+}
+
+/** Whether a condition holds for the pairs that its range has. */
+export function compareHolds(compare: Compare, kvs: readonly KeyValue[]): boolean {
   // A range without keys: etcd compares against an absent key, unless the value is asked for.
   if (kvs.length === 0) return holdsFor(undefined, compare);
   return kvs.every((kv) => holdsFor(kv, compare));
 }
 
-function holdsFor(kv: KeyValue | undefined, compare: PlannedCompare["compare"]): boolean {
+function holdsFor(kv: KeyValue | undefined, compare: Compare): boolean {
   let difference: number;
   switch (compare.target) {
     case "value":

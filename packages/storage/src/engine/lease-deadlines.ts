@@ -30,11 +30,11 @@ export class LeaseDeadlines {
     this.#leases.set(id, { ttl, at: this.#clock.monotonic() + left });
   }
 
-  /** Starts a lease's time; returns its absolute expiry for the disk. */
-  start(id: LeaseId, ttl: number): number {
+  /** Starts a lease's time, `left` seconds of it; returns its absolute expiry for the disk. */
+  start(id: LeaseId, ttl: number, left = ttl): number {
     this.#undo?.push([id, this.#leases.get(id)]);
-    this.#leases.set(id, { ttl, at: this.#clock.monotonic() + ttl * 1_000 });
-    return this.#clock.now() + ttl * 1_000;
+    this.#leases.set(id, { ttl, at: this.#clock.monotonic() + left * 1_000 });
+    return this.#clock.now() + left * 1_000;
   }
 
   drop(id: LeaseId): void {

@@ -20,6 +20,7 @@ import {
   type TxnRequest,
   type TxnResult,
 } from "../contract.ts";
+import { keysOf, stillSo } from "../engine/observed.ts";
 import { planRange } from "../engine/request-check.ts";
 import { answerRange } from "../engine/selection.ts";
 import { spanOf } from "../engine/span.ts";
@@ -134,24 +135,20 @@ async function inspect(
       throw new CodedError("permission_denied", "a condition names a key that may not be read");
   }
   for (const put of touched.puts) {
-    const { kvs } = await store.range({ key: put.key }, options);
-    const previous = kvs[0];
+    const found = await store.range({ key: put.key }, options);
+    const previous = found.kvs[0];
     const value = put.keepValue && previous ? previous.value : put.value;
     if (put.lease !== 0n) await access.checkLease?.("use", put.lease);
     await access.checkWrite?.({ key: put.key, value, previous, lease: put.lease });
-    guards.push({ key: put.key, target: "mod", result: "equal", operand: previous?.modRevision ?? 0 });
+    guards.push(...stillSo({ key: put.key }, found));
   }
   for (const range of touched.deletes) {
     const found = await store.range(keysOf(range), options);
     for (const previous of found.kvs)
       await access.checkWrite?.({ key: previous.key, value: undefined, previous, lease: 0n });
-    guards.push({ ...keysOf(range), target: "mod", result: "less", operand: found.revision + 1 });
+    guards.push(...stillSo(range, found));
   }
   return guards;
-}
-
-function keysOf(range: KeyRange): KeyRange {
-  return range.end === undefined ? { key: range.key } : { key: range.key, end: range.end };
 }
 
 /** Reads inside are made whole, so that they can be filtered and cut afterwards. */

@@ -10,6 +10,8 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { systemClock, type Clock } from "@kontinuum/std";
 import type { LeaseInfo, Revision, Store } from "../contract.ts";
+import { storedForm } from "../encryption/encrypted-store.ts";
+import { keyIdsOf } from "../encryption/envelope.ts";
 import { pairMessage } from "../etcd/messages.ts";
 import {
   BackupFooterSchema,
@@ -18,7 +20,6 @@ import {
   BackupRecordSchema,
   type BackupRecord,
 } from "../gen/kontinuum/storage/v1/backup_pb.ts";
-import { keyIdsOf } from "../encryption/envelope.ts";
 
 /** First field of every backup. */
 export const backupMagic = "kontinuum store backup";
@@ -45,9 +46,11 @@ export interface BackupOptions {
  * raise retention or take it again), `invalid_argument` for a future one.
  */
 export async function* writeBackup(
-  store: Store,
+  served: Store,
   options: BackupOptions = {},
 ): AsyncGenerator<Uint8Array, void, undefined> {
+  // Sealed values stay sealed: a backup is as secret as the store itself.
+  const store = storedForm(served);
   const { signal, clock = systemClock } = options;
   const call = signal ? { signal } : {};
   const first = await store.range({ key: "\0", end: "\0", limit: 1, revision: options.revision ?? 0 }, call);

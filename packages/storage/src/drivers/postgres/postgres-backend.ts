@@ -12,6 +12,7 @@ import type {
   Backend,
   BackendStatus,
   Change,
+  Contents,
   LeaseRecord,
   LogPage,
   Needs,
@@ -158,6 +159,32 @@ export class PostgresBackend implements Backend {
     return { sizeBytes, sizeInUseBytes: Math.round(sizeBytes * (1 - real(dead))), keys: integer(keys) };
   }
 
+  async load(contents: Contents): Promise<void> {
+    try {
+      const client = await this.#pool.connect();
+      try {
+        await client.query("BEGIN");
+        await query(client, "lock", sql.lockMeta);
+        await loadContents(client, contents);
+        await client.query("COMMIT");
+        client.release();
+      } catch (error) {
+        client.release(true);
+        throw error;
+      }
+    } catch (error) {
+      throw postgresFault(error);
+    }
+    this.#feed.noticed({ revision: contents.revision, compactRevision: contents.revision });
+    this.#known = { revision: contents.revision, compactRevision: contents.revision };
+  }
+
+  async *check(): AsyncGenerator<string, void, undefined> {
+    for (const { what, text } of sql.checks)
+      for (const [key] of await this.#read("", text))
+        yield `${what}: ${JSON.stringify(bytes(key).toString())}`;
+  }
+
   async close(): Promise<void> {
     this.#listener = undefined;
     await Promise.all([this.#feed.close(), this.#writer.close(), this.#pool.end()]);
@@ -212,6 +239,27 @@ export class PostgresBackend implements Backend {
     await query(client, "savesweep", sql.saveSweep, done ? [compactRevision, -1] : [lastRev, lastSub]);
     return !done;
   }
+}
+
+async function loadContents(client: pg.PoolClient, { pairs, leases, revision }: Contents): Promise<void> {
+  for (const lease of leases)
+    await query(client, "loadlease", sql.loadLease, [String(lease.id), lease.ttl, lease.remainingSeconds]);
+  let sub = 0;
+  for await (const kvs of pairs) {
+    const columns = [
+      kvs.map((kv) => kv.modRevision),
+      // Unique within a revision is all that matters below the mark.
+      kvs.map(() => sub++ % 2_000_000_000),
+      kvs.map((kv) => kv.key),
+      kvs.map((kv) => kv.createRevision),
+      kvs.map((kv) => kv.version),
+      kvs.map((kv) => String(kv.lease)),
+      kvs.map((kv) => kv.value),
+    ];
+    await query(client, "loadpairs", sql.loadPairs, columns);
+  }
+  await query(client, "loadmeta", sql.loadMeta, [revision]);
+  await query(client, "savesweep", sql.saveSweep, [revision, -1]);
 }
 
 /** The rows of a log page as changes. */

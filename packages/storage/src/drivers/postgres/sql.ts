@@ -205,3 +205,43 @@ export const status = `SELECT
   (SELECT coalesce(sum(n_dead_tup)::float8 / nullif(sum(n_live_tup + n_dead_tup), 0), 0) FROM pg_stat_user_tables
     WHERE relname IN ('kontinuum_log', 'kontinuum_head')),
   (SELECT count(*) FROM kontinuum_head)`;
+
+/** Pairs of a backup; parallel arrays. */
+export const loadPairs = `
+  WITH entries AS (
+    INSERT INTO kontinuum_log SELECT rev, sub, key, created, version, lease, 0, value
+    FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[])
+      x(rev, sub, key, created, version, lease, value) RETURNING key, rev, lease)
+  INSERT INTO kontinuum_head SELECT key, rev, lease FROM entries`;
+/** A lease of a backup; parameters: id, time to live, seconds left. */
+export const loadLease =
+  "INSERT INTO kontinuum_lease VALUES ($1::bigint, $2, clock_timestamp() + make_interval(secs => $3::float8))";
+export const loadMeta = "UPDATE kontinuum_meta SET revision = $1::bigint, compact = $1::bigint";
+
+/** What must hold between the tables, as queries for the keys where it does not. */
+export const checks: readonly { readonly what: string; readonly text: string }[] = [
+  {
+    what: "a live key without its log entry",
+    text: `SELECT h.key FROM kontinuum_head h LEFT JOIN kontinuum_log l ON l.key = h.key AND l.rev = h.rev
+      WHERE l.key IS NULL OR l.version = 0 LIMIT 100`,
+  },
+  {
+    what: "a live key that has a newer log entry",
+    text: `SELECT h.key FROM kontinuum_head h
+      WHERE EXISTS (SELECT 1 FROM kontinuum_log n WHERE n.key = h.key AND n.rev > h.rev) LIMIT 100`,
+  },
+  {
+    what: "a key whose newest log entry is a value but that is not live",
+    text: `SELECT l.key FROM kontinuum_log l LEFT JOIN kontinuum_head h ON h.key = l.key WHERE l.version > 0 AND h.key IS NULL
+      AND NOT EXISTS (SELECT 1 FROM kontinuum_log n WHERE n.key = l.key AND n.rev > l.rev) LIMIT 100`,
+  },
+  {
+    what: "a log entry with impossible revisions",
+    text: `SELECT key FROM kontinuum_log WHERE rev > (SELECT revision FROM kontinuum_meta)
+      OR (version > 0 AND created > rev) OR version < 0 LIMIT 100`,
+  },
+  {
+    what: "a key bound to a lease that does not exist",
+    text: "SELECT key FROM kontinuum_head WHERE lease <> 0 AND lease NOT IN (SELECT id FROM kontinuum_lease) LIMIT 100",
+  },
+];

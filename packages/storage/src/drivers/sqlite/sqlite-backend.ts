@@ -5,7 +5,7 @@
  * writers share one flush and readers never see half. The newest pairs are found through a head table,
  * older ones through the index on (key, revision); pairs are cached by log id, which never changes.
  */
-import { assert, type Edges } from "@kontinuum/std";
+import { assert, messageOf, type Edges } from "@kontinuum/std";
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
@@ -14,6 +14,7 @@ import type {
   Backend,
   BackendStatus,
   Change,
+  Contents,
   LeaseRecord,
   LogPage,
   Needs,
@@ -25,6 +26,7 @@ import type {
 import { LeaseDeadlines } from "../../engine/lease-deadlines.ts";
 import type { Span } from "../../engine/span.ts";
 import { compacted, fault, futureRevision } from "../../faults.ts";
+import { checks, describeRow } from "./checks.ts";
 import { canonicalPath, closeDatabase, openDatabase } from "./database.ts";
 import { PairCache } from "./pair-cache.ts";
 import { bytes, columns, decodePair, integer, scalar } from "./rows.ts";
@@ -48,6 +50,7 @@ export class SqliteBackend implements Backend {
   #listener: ((changes: readonly Change[]) => void) | undefined;
   /** Set after the device failed: what was flushed is not known any more. */
   #broken: unknown;
+  #loading = false;
 
   /** Opens the file, creating it when it does not exist. */
   static open(path: string, edges: Edges): SqliteBackend {
@@ -89,6 +92,7 @@ export class SqliteBackend implements Backend {
       throw fault("lost", `the disk of ${this.#path} failed earlier: check it and restart`, {
         cause: this.#broken,
       });
+    if (this.#loading) throw fault("overloaded", "the store is being restored: try again when it is done");
     const revision = this.#revision;
     const lastId = this.#lastId;
     const group: Change[] = [];
@@ -175,6 +179,39 @@ export class SqliteBackend implements Backend {
     });
   }
 
+  async load({ pairs, leases, revision }: Contents): Promise<void> {
+    // One transaction over many turns of the event loop: `write` refuses meanwhile.
+    this.#loading = true;
+    try {
+      this.#db.exec("BEGIN IMMEDIATE");
+      for (const { id, ttl, remainingSeconds } of leases)
+        this.#sql.get(this.#sql.putLease).run(id, ttl, this.#deadlines.start(id, ttl, remainingSeconds));
+      for await (const kvs of pairs) for (const kv of kvs) this.#insert(kv, 0);
+      this.#setMeta("revision", revision);
+      this.#setMeta("compact", revision);
+      this.#setMeta("swept", revision);
+      this.#db.exec("COMMIT");
+      this.#revision = revision;
+      this.#compactRevision = revision;
+    } catch (error) {
+      if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+      throw sqliteFault(error, this.#path);
+    } finally {
+      this.#loading = false;
+    }
+  }
+
+  async *check(): AsyncGenerator<string, void, undefined> {
+    try {
+      for (const row of this.#db.prepare("PRAGMA integrity_check(100)").iterate())
+        if (row["integrity_check"] !== "ok") yield `SQLite: ${String(row["integrity_check"])}`;
+      for (const { what, sql } of checks)
+        for (const row of this.#db.prepare(sql).iterate()) yield `${what}: ${describeRow(row)}`;
+    } catch (error) {
+      yield messageOf(sqliteFault(error, this.#path));
+    }
+  }
+
   async close(): Promise<void> {
     this.#listener = undefined;
     closeDatabase(this.#db, this.#path);
@@ -219,14 +256,25 @@ export class SqliteBackend implements Backend {
     assert(kv.modRevision === this.#revision, "a change carries the revision it makes");
     const sql = this.#sql;
     const prevId = prev ? scalar(sql.get(sql.headId).get(kv.key)) : 0;
+    if (type === "put") this.#cache.set(this.#insert(kv, prevId), kv);
+    else {
+      this.#insertLog(kv, prevId);
+      sql.get(sql.dropHead).run(kv.key);
+    }
+  }
+
+  #insert(kv: KeyValue, prevId: number): number {
+    const id = this.#insertLog(kv, prevId);
+    this.#sql.get(this.#sql.putHead).run(kv.key, id, kv.lease);
+    return id;
+  }
+
+  #insertLog(kv: KeyValue, prevId: number): number {
     const id = ++this.#lastId;
-    sql
-      .get(sql.insertLog)
+    this.#sql
+      .get(this.#sql.insertLog)
       .run(id, kv.modRevision, kv.key, kv.createRevision, kv.version, kv.lease, prevId, kv.value);
-    if (type === "put") {
-      sql.get(sql.putHead).run(kv.key, id, kv.lease);
-      this.#cache.set(id, kv);
-    } else sql.get(sql.dropHead).run(kv.key);
+    return id;
   }
 
   #newest(key: Buffer): KeyValue | undefined {
