@@ -50,3 +50,12 @@ export {
 export * from "./config/validate-machine-config.ts";
 export * from "./config/validate-for-node.ts";
 export * from "./simulator/index.ts";
+export * from "./kms/kms-client.ts";
+export {
+  developmentKmsService,
+  kmsService,
+  parseKmsRootKey,
+  type KmsCaller,
+  type KmsOptions,
+} from "./kms/kms-service.ts";
+export { kmsPort, serveKms, type KmsServer, type KmsServerOptions } from "./kms/serve-kms.ts";
