@@ -59,16 +59,9 @@ export function portReference(value: unknown, path: string, errors: Errors): voi
     for (const why of portNameErrors(value)) errors.push(invalid(path, value, why));
 }
 
-/** One of the fixed values; empty counts as missing when `needed`. */
-export function oneOf(
-  value: string,
-  supported: readonly string[],
-  path: string,
-  errors: Errors,
-  needed = false,
-): void {
-  if (value === "" && needed) errors.push(required(path));
-  else if (value !== "" && !supported.includes(value)) errors.push(notSupported(path, value, supported));
+/** One of the fixed values, when it is there. */
+export function oneOf(value: string, supported: readonly string[], path: string, errors: Errors): void {
+  if (value !== "" && !supported.includes(value)) errors.push(notSupported(path, value, supported));
 }
 
 /** A name of one of the common forms. */

@@ -6,7 +6,15 @@ import { equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { invalid, required } from "../../schema/field-error.ts";
 import { child, ensure, has, items, number, setDefaults, text, texts } from "../read.ts";
-import { dnsName, labelSelector, portNameErrors, portNumber, portReference, type Errors } from "./checks.ts";
+import {
+  dnsName,
+  labelSelector,
+  oneOf,
+  portNameErrors,
+  portNumber,
+  portReference,
+  type Errors,
+} from "./checks.ts";
 import { cidrContains, cidrError, cidrFamily, ipError, ipFamily } from "./network-address.ts";
 import type { KindRules, RuleTable } from "./rules.ts";
 
@@ -64,16 +72,19 @@ const ingress: KindRules = {
       const paths = items(rule, "http", "paths");
       if (has(rule, "http") && paths.length === 0) errors.push(required(`${here}.http.paths`));
       for (const [position, path] of paths.entries()) {
-        const at_ = `${here}.http.paths[${position}]`;
+        const target = `${here}.http.paths[${position}]`;
         const type = text(path, "pathType");
         const value = text(path, "path");
+        oneOf(type, ["Exact", "ImplementationSpecific", "Prefix"], `${target}.pathType`, errors);
         if (type === "Exact" || type === "Prefix") {
-          if (!value.startsWith("/")) errors.push(invalid(`${at_}.path`, value, "must be an absolute path"));
+          if (!value.startsWith("/"))
+            errors.push(invalid(`${target}.path`, value, "must be an absolute path"));
           for (const bad of ["//", "/./", "/../", "%2f", "%2F"]) {
-            if (value.includes(bad)) errors.push(invalid(`${at_}.path`, value, `must not contain '${bad}'`));
+            if (value.includes(bad))
+              errors.push(invalid(`${target}.path`, value, `must not contain '${bad}'`));
           }
         }
-        checkBackend(child(path, "backend") ?? {}, `${at_}.backend`, errors);
+        checkBackend(child(path, "backend") ?? {}, `${target}.backend`, errors);
       }
     }
     for (const [index, tls] of items(spec, "tls").entries()) {

@@ -8,7 +8,7 @@ import { equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { child, ensure, has, items, number, setDefaults, text, texts } from "../read.ts";
-import { dnsName, labelMap, portNumber, portReference, type Errors } from "./checks.ts";
+import { dnsName, labelMap, oneOf, portNumber, portReference, type Errors } from "./checks.ts";
 import { cidrError, cidrFamily, ipError, ipFamily, specialAddressError } from "./network-address.ts";
 import type { KindRules, RuleTable } from "./rules.ts";
 
@@ -268,6 +268,7 @@ const endpointSlice: KindRules = {
   validate(object) {
     const errors: FieldError[] = [];
     const type = text(object, "addressType");
+    oneOf(type, ["FQDN", "IPv4", "IPv6"], "addressType", errors);
     const names = new Set<string>();
     for (const [index, port] of items(object, "ports").entries()) {
       const name = text(port, "name");
