@@ -94,6 +94,8 @@ function machineConfig(
     bundle,
     hostname: instance.metadata.name,
     allowSchedulingOnControlPlanes: true,
+    // Any writable disk: without a disk or a selector a machine refuses its configuration.
+    install: { diskSelector: {} },
     // Cilium brings the network and replaces kube-proxy.
     network: { cni: "none", kubeProxy: false },
   });
