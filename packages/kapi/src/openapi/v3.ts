@@ -5,7 +5,7 @@
 import { isObject, type JsonObject } from "@kontinuum/std";
 import { kindFacts } from "../codec/messages.ts";
 import type { GroupVersionKind, ResourceDefinition } from "../resource.ts";
-import { close, meta, reference } from "./definitions.ts";
+import { close, eachReference, meta, reference } from "./definitions.ts";
 import { addPaths } from "./paths.ts";
 
 /** Release whose API is described. */
@@ -58,7 +58,9 @@ export function openapiV3Document(
     },
   };
   for (const resource of mine) addResource(resource, schemas, paths);
-  close(schemas, always);
+  const referred: string[] = [...always];
+  eachReference(paths, (name) => referred.push(name));
+  close(schemas, referred);
   return { openapi: "3.0.0", info, paths, components: { schemas: sorted(schemas), securitySchemes } };
 }
 
