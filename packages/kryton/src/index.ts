@@ -17,3 +17,4 @@ export { allowed, hasProject, hasRole, type Principal, type Role } from "./model
 export { KrytonError, type KrytonCode } from "./model/errors.ts";
 export type { AppEnv } from "./http/app.ts";
 export type { Services } from "./http/services.ts";
+export { createKrytonClient, KrytonClient, KrytonClientError } from "./client/index.ts";

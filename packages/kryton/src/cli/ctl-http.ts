@@ -1,11 +1,17 @@
 /**
  * Calls of `krytonctl`: one request, its body printed as the contract says.
  */
-import { messageOf } from "@kontinuum/std";
+import { messageOf, OutboundClient, systemClock, systemNetwork } from "@kontinuum/std";
 import { ExitWith, type Io } from "./io.ts";
 
 /** How long a call may take, milliseconds. */
 export const callLimitMs = 30_000;
+
+/** Largest answer that is read, bytes. */
+const maxAnswerBytes = 64 * 1024 * 1024;
+
+/** The person at the shell says where to call, so no address is refused. */
+export const anywhere = new OutboundClient(systemNetwork, systemClock, { allow: ["0.0.0.0/0", "::/0"] });
 
 /** A finished call. */
 export interface Answer {
@@ -41,16 +47,18 @@ export class Target {
   /** Calls the API. A connection that fails ends the command with status 1 and one line. */
   async call(method: string, path: string, body?: unknown): Promise<Answer> {
     try {
-      const response = await fetch(`${this.url}${path}`, {
+      const answer = await anywhere.request({
         method,
+        url: `${this.url}${path}`,
         headers: this.headers(body === undefined ? {} : { "Content-Type": "application/json" }),
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(callLimitMs),
+        ...(body === undefined ? {} : { body: Buffer.from(JSON.stringify(body), "utf8") }),
+        timeoutMs: callLimitMs,
+        maxBytes: maxAnswerBytes,
       });
-      const text = await response.text();
-      return { status: response.status, text, json: parse(text) };
+      const text = answer.body.toString("utf8");
+      return { status: answer.status, text, json: parse(text) };
     } catch (error) {
-      this.#io.err(`krytonctl: ${this.url} cannot be reached: ${reason(error)}\n`);
+      this.#io.err(`krytonctl: ${messageOf(error)}\n`);
       throw new ExitWith(1);
     }
   }
@@ -76,14 +84,4 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function reason(error: unknown): string {
-  if (error instanceof Error && error.name === "TimeoutError")
-    return `no answer within ${callLimitMs / 1000} s`;
-  if (!(error instanceof Error) || error.cause === undefined) return messageOf(error);
-  // Several addresses were tried: the error of the last one says enough.
-  const { cause } = error;
-  if (cause instanceof AggregateError) return messageOf(cause.errors.at(-1) ?? cause);
-  return messageOf(cause);
 }

@@ -2,7 +2,7 @@
  * Following the event stream from a shell: reconnects and resumes after the last event seen.
  */
 import { messageOf, systemClock } from "@kontinuum/std";
-import { jsonText, type Target } from "./ctl-http.ts";
+import { anywhere, type Target } from "./ctl-http.ts";
 import { ExitWith, type Io } from "./io.ts";
 
 const reconnectMs = 1_000;
@@ -25,10 +25,11 @@ export async function followEvents(
         Accept: "text/event-stream",
         ...(last ? { "Last-Event-ID": last } : {}),
       });
-      const response = await fetch(`${target.url}/api/v1/events/stream${query}`, { headers });
-      if (!response.ok || !response.body) {
-        const text = await response.text();
-        io.out(jsonText({ status: response.status, text, json: undefined }));
+      const url = `${target.url}/api/v1/events/stream${query}`;
+      const response = await anywhere.stream({ method: "GET", url, headers, timeoutMs: 0, maxBytes: 0 });
+      if (response.status !== 200) {
+        response.body.destroy();
+        io.err(`krytonctl: the event stream answered ${response.status}\n`);
         throw new ExitWith(1);
       }
       for await (const frame of frames(response.body)) {

@@ -5,7 +5,7 @@
  * refused: what clients of the original rely on. Broken JSON, wrong types and unknown keys are told at
  * once; broken rules are collected, so that one answer names them all.
  */
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { isObject } from "@kontinuum/std";
 import { z } from "zod";
 import { invalidRequest, KrytonError } from "../model/errors.ts";
@@ -16,23 +16,28 @@ export const maxBodyBytes = 1024 * 1024;
 const maxDepth = 32;
 
 /** Reads a body; larger than {@link maxBodyBytes} is `INVALID_REQUEST`. */
-export async function readBody(incoming: IncomingMessage): Promise<Buffer> {
-  const tooLarge = (): KrytonError =>
-    invalidRequest(`the request body must be at most ${maxBodyBytes} bytes`);
-  if (Number(incoming.headers["content-length"] ?? 0) > maxBodyBytes) throw tooLarge();
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of incoming as AsyncIterable<Buffer>) {
+export function readBody(incoming: IncomingMessage, outgoing: ServerResponse): Promise<Buffer> {
+  const tooLarge = (): KrytonError => {
+    // What is still coming is thrown away, so that the caller can read the answer; then the connection ends.
+    outgoing.shouldKeepAlive = false;
+    incoming.resume();
+    return invalidRequest(`the request body must be at most ${maxBodyBytes} bytes`);
+  };
+  if (Number(incoming.headers["content-length"] ?? 0) > maxBodyBytes) return Promise.reject(tooLarge());
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    incoming.on("data", (chunk: Buffer) => {
       size += chunk.length;
-      if (size > maxBodyBytes) throw tooLarge();
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    if (error instanceof KrytonError) throw error;
-    throw new KrytonError("INVALID_REQUEST", "the request body ended early", { cause: error });
-  }
-  return Buffer.concat(chunks);
+      if (size <= maxBodyBytes) chunks.push(chunk);
+      else reject(tooLarge());
+    });
+    incoming.once("end", () => resolve(Buffer.concat(chunks)));
+    const early = (cause?: unknown): void =>
+      reject(new KrytonError("INVALID_REQUEST", "the request body ended early", { cause }));
+    incoming.once("error", early);
+    incoming.once("close", early);
+  });
 }
 
 /** A decoded body: `value` when every rule holds, otherwise the broken rules. */

@@ -116,7 +116,7 @@ export class Pipeline {
       return route.open(Buffer.alloc(0)).run(this.#call(request, nobody, "", { requestedBy: "" }));
     }
     const principal = await this.admit(request);
-    const body = route.takesBody ? await readBody(incoming) : Buffer.alloc(0);
+    const body = route.takesBody ? await readBody(incoming, request.outgoing) : Buffer.alloc(0);
     const opened = route.open(body);
     const project = this.#authorize(route, principal, request, opened);
     const key = incoming.headers["idempotency-key"];

@@ -12,6 +12,7 @@
  *   provider stops as soon as that leaves nothing torn, and throws.
  * - Failures are {@link ProviderError}s; anything else counts as a bug and is not retried.
  */
+import type { Duplex } from "node:stream";
 import type { Image } from "../model/image.ts";
 import type { GuestSecrets } from "../model/dockur-options.ts";
 import type { Machine, MachineSpec, MachineState, ProviderName } from "../model/machine.ts";
@@ -163,7 +164,7 @@ export type ConsoleTarget =
       readonly kind: "vnc";
       readonly namespace: string;
       readonly name: string;
-      connect(signal: AbortSignal): Promise<import("node:stream").Duplex>;
+      connect(signal: AbortSignal): Promise<Duplex>;
     };
 
 /** Consoles; absent when the provider has none. */

@@ -252,7 +252,8 @@ export class DemoProvider implements Provider {
   }
 
   async *#guests(): AsyncIterable<Guest> {
-    let { key, end } = prefixRange(keys.demoGuest());
+    const { key: first, end } = prefixRange(keys.demoGuest());
+    let key = first;
     for (;;) {
       const page = await this.#documents.range({ key, end, limit: inventoryPage }, guestSchema);
       for (const guest of page.items) yield guest.value;
