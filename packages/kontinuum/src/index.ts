@@ -1,1 +1,9 @@
-export {};
+/**
+ * `@kontinuum/kontinuum`: machines into clusters and zones.
+ */
+export { runDemo, type DemoOptions } from "./demo/run-demo.ts";
+export { main } from "./cli/main.ts";
+export { startProcess, type RunningProcess, type ServeOptions } from "./serve/serve.ts";
+export { parseConfig, type Config } from "./config/config.ts";
+export { readValues, variables } from "./config/variables.ts";
+export * from "./kinds/index.ts";

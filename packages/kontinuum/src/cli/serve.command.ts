@@ -33,7 +33,11 @@ Examples:
       const config = parseConfig(readValues(terminal.environment, flags));
       const log = createLog({ ...config.log, destination: terminal.stdout });
       const { serve } = await import("../serve/serve.ts");
-      await serve(config, { edges: { ...terminal.edges, log }, signal: terminal.signal });
+      await serve(config, {
+        edges: { ...terminal.edges, log },
+        signal: terminal.signal,
+        environment: terminal.environment,
+      });
     });
   return command;
 }

@@ -30,6 +30,12 @@ import { ZoneLeases } from "../domain/zone-lease/zone-leases.ts";
 import { zoneController } from "../domain/zone/zone.controller.ts";
 import { ZoneKeyring } from "../identity/zone-keyring.ts";
 import { crds, systemNamespace } from "../kinds/index.ts";
+import {
+  startMachineApi,
+  wantsMachineApi,
+  type MachineApi,
+  type MachineApiOptions,
+} from "../machines/machine-api.ts";
 import { etcdProxy } from "../proxy/etcd-proxy.ts";
 import { version } from "../version.ts";
 import { openConsole, type Console } from "./console.ts";
@@ -43,8 +49,10 @@ export interface ServeOptions {
   readonly edges: Edges;
   /** Other intervals than the published ones: demo and tests. */
   readonly timings?: Partial<Timings>;
-  /** Further controllers: the demo's virtual rack. */
-  readonly controllers?: readonly Controller[];
+  /** `KRYTON_…` variables; a provider among them starts the machine API. Default: none. */
+  readonly environment?: MachineApiOptions["environment"];
+  /** What stands behind the demo provider's machines. */
+  readonly machines?: Pick<MachineApiOptions, "onMachine" | "extraImages">;
 }
 
 /** A process at work. */
@@ -53,6 +61,8 @@ export interface RunningProcess {
   readonly store: Store;
   /** Name it registered under. */
   readonly name: string;
+  /** Address of the machine API, when this process serves it. */
+  readonly machineApi: string | undefined;
   /** Leaves the registry, ends the controllers, then the server, then the store. */
   stop(): Promise<void>;
 }
@@ -75,6 +85,8 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
   const { edges } = options;
   for (const warning of config.warnings) edges.log.warn(warning);
   const store = await openProcessStore(config, edges);
+  const wanted = wantsMachineApi(options.environment ?? {});
+  let machineApi: MachineApi | undefined;
   let helm: Promise<Helm> | undefined;
   const closeHelm = async (): Promise<void> => {
     await helm?.then((one) => one.close()).catch(() => {});
@@ -97,10 +109,7 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
     });
     const domain: DomainContext = { config, timings, leases };
     const keyring = config.placement ? undefined : new ZoneKeyring(edges.clock);
-    const controllers: Controller[] = [
-      heartbeatController(domain, registration),
-      ...(options.controllers ?? []),
-    ];
+    const controllers: Controller[] = [heartbeatController(domain, registration)];
     if (keyring) {
       const openOnce = (): Promise<Helm> =>
         (helm ??= openHelm(config.values.KONTINUUM_HELM, process.env["PATH"] ?? "").catch(
@@ -132,6 +141,7 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
       version,
       processName: () => registration.name,
       server: () => server,
+      ...(wanted ? { providers: async () => (machineApi ? [await machineApi.view()] : []) } : {}),
     });
     const server: ApiServer = createServer({
       ...(await serverOptions(config, console)),
@@ -142,10 +152,21 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
       // The hub keeps the store in order; a zone finds it so and may not change it.
       ...(keyring ? { crds, grpc: etcdProxy({ store, keyring, edges }) } : { housekeeping: false }),
     });
-    await server.start().catch(async (error: unknown) => {
+    try {
+      await server.start();
+      if (wanted) {
+        machineApi = await startMachineApi({
+          environment: options.environment ?? {},
+          edges,
+          config,
+          authenticators: console.authenticators,
+          ...options.machines,
+        });
+      }
+    } catch (error) {
       await server.stop(stopMs);
       throw error;
-    });
+    }
     edges.log.info("serves", {
       url: server.url,
       storage: redactConnectionString(config.values.KONTINUUM_SERVER_STORAGE),
@@ -154,11 +175,13 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
     return {
       server,
       store,
+      machineApi: machineApi?.url,
       get name() {
         return registration.name;
       },
       async stop() {
         await deregister(registration, server, edges, timings.deregisterMs);
+        await machineApi?.stop();
         await server.stop(stopMs);
         await closeHelm();
         await store.close();

@@ -1,0 +1,211 @@
+/**
+ * The demo: from an empty folder to a joined zone, on loopback, with nothing but this program.
+ *
+ * It is the product with a virtual rack behind it: the same server, controllers, machine API and command line
+ * operations, shorter intervals, and chart fixtures instead of charts from the network. All it keeps is in one
+ * folder; run again it goes on from there.
+ */
+import { mkdir, open, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { Client } from "@kontinuum/controller";
+import { CodedError, createLog, isCoded, messageOf, systemEdges, type Edges } from "@kontinuum/std";
+import { stringify } from "yaml";
+import { parseConfig } from "../config/config.ts";
+import { readValues } from "../config/variables.ts";
+import { addInstance } from "../domain/instance/instance.add.ts";
+import type { Timings } from "../domain/timings.ts";
+import { addZone } from "../domain/zone/zone.add.ts";
+import { systemNamespace } from "../kinds/index.ts";
+import { talosImage, VirtualRack } from "../machines/virtual-rack.ts";
+import { kontinuumZoneRunner } from "../machines/zone-runner.ts";
+import { startProcess, type RunningProcess } from "../serve/serve.ts";
+import { ensureDemoMachines } from "./demo-machines.ts";
+import { portNear, rackAddress } from "./demo-ports.ts";
+import { milestones, readDemoWorld, whyNotReady } from "./milestones.ts";
+
+/** How the demo is run. */
+export interface DemoOptions {
+  /** Folder that keeps everything. */
+  readonly dir: string;
+  /** End as soon as the zone is ready. */
+  readonly once: boolean;
+  /** Path of helm; empty: helm on PATH. */
+  readonly helm: string;
+  /** Aborts to stop. */
+  readonly signal: AbortSignal;
+  readonly write: (text: string) => unknown;
+}
+
+/** Time the zone has to become ready, milliseconds. */
+const readyMs = 120_000;
+const pollMs = 250;
+const region = "local";
+const zone = "a";
+const machineNames = ["node-1", "node-2", "node-3"];
+
+/** Intervals short enough to watch. */
+const demoTimings: Partial<Timings> = {
+  heartbeatMs: 5_000,
+  staleMs: 30_000,
+  zoneLeaseMs: 15_000,
+  probeMs: 3_000,
+  probeRetryMs: 1_000,
+  poolRetryMs: 1_000,
+  retryMs: 500,
+  healthMs: 5_000,
+  healthRecheckMs: 15_000,
+  teardownMs: 60_000,
+  installMs: 30_000,
+  addonResyncMs: 30_000,
+};
+
+/** Runs the demo. Resolves with the exit code: 0, or 1 with the reason on the last line. */
+export async function runDemo(options: DemoOptions): Promise<number> {
+  const dir = path.resolve(options.dir);
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const logFile = await open(path.join(dir, "kontinuum.log"), "a", 0o600);
+  const log = createLog({
+    level: "info",
+    format: "text",
+    destination: { write: (line) => void logFile.appendFile(line).catch(() => {}) },
+  });
+  const edges = systemEdges({ log });
+  const started = edges.clock.monotonic();
+  const step = (text: string): void => {
+    const seconds = ((edges.clock.monotonic() - started) / 1000).toFixed(1);
+    options.write(`${seconds.padStart(6)} s  ${text}\n`);
+  };
+  let process: RunningProcess | undefined;
+  try {
+    process = await startHub(dir, options.helm, edges);
+    const kubeconfig = path.join(dir, "kontinuum.yaml");
+    await writeFile(kubeconfig, kubeconfigText(process.server.url), { mode: 0o600 });
+    step(`hub serves at ${process.server.url}`);
+    await bringUp(process, edges, step, options.signal);
+    options.write(whatNext(process, kubeconfig, dir));
+    if (!options.once) await untilAborted(options.signal);
+    return 0;
+  } catch (error) {
+    if (isCoded(error, "cancelled") && !options.once) return 0;
+    options.write(
+      `demo: ${isCoded(error) ? error.message : messageOf(error)}; the log is ${path.join(dir, "kontinuum.log")}\n`,
+    );
+    return 1;
+  } finally {
+    await process?.stop();
+    await logFile.close();
+  }
+}
+
+async function startHub(dir: string, helm: string, edges: Edges): Promise<RunningProcess> {
+  const port = await portNear(8080);
+  const rackBase = rackAddress(dir);
+  const config = parseConfig(
+    readValues({
+      KONTINUUM_INSECURE_ALLOW_ANONYMOUS: "true",
+      KONTINUUM_SERVER_NAME: "hub",
+      KONTINUUM_SERVER_ADDR: `127.0.0.1:${port}`,
+      KONTINUUM_SERVER_STORAGE: `sqlite://${encodeURI(path.join(dir, "kontinuum.db"))}`,
+      KONTINUUM_SERVER_GRPC_ENDPOINT: `127.0.0.1:${port}`,
+      // Hub and zone are processes of one machine; a real hub has TLS in front or itself.
+      KONTINUUM_SERVER_GRPC_INSECURE_PLAINTEXT: "true",
+      KONTINUUM_DISCOVERY_ALLOWED_RANGES: `${rackBase}/16`,
+      KONTINUUM_HELM: helm,
+      KONTINUUM_CHART_DIR: path.resolve(import.meta.dirname, "../../charts"),
+      KONTINUUM_LOG_LEVEL: "info",
+    }),
+  );
+  const rack = await VirtualRack.open({
+    edges,
+    statePath: path.join(dir, "rack"),
+    addressBase: rackBase,
+    runners: [kontinuumZoneRunner(edges)],
+  });
+  try {
+    return await startProcess(config, {
+      edges,
+      timings: demoTimings,
+      environment: {
+        KRYTON_PROVIDER: "demo",
+        KRYTON_ADDR: `127.0.0.1:${await portNear(8081)}`,
+        KRYTON_STORAGE: `sqlite://${encodeURI(path.join(dir, "kryton.db"))}`,
+      },
+      machines: { onMachine: rack, extraImages: [talosImage] },
+    });
+  } catch (error) {
+    await rack.close();
+    throw error;
+  }
+}
+
+/** Machines, their registration, the zone; then waits until the zone is ready. */
+async function bringUp(
+  { server, machineApi }: RunningProcess,
+  edges: Edges,
+  step: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  if (machineApi === undefined) throw new CodedError("internal", "the machine API did not start");
+  step(`machine API serves at ${machineApi}`);
+  const until = edges.clock.monotonic() + readyMs;
+  const left = (): number => until - edges.clock.monotonic();
+  const machines = await ensureDemoMachines(machineApi, machineNames, { edges, timeoutMs: left(), signal });
+  step(`${machines.length} machines run simulated Talos in maintenance mode`);
+  const client = new Client(server.transport(server.loopback), { edges, userAgent: "kontinuum-demo" });
+  for (const { address } of machines)
+    await addInstance(client, edges.network, { namespace: systemNamespace, address });
+  step("machines registered as Instances");
+  const [first] = machines;
+  const added = await addZone(client, edges.network, { region, zone, talosAddress: first?.address ?? "" });
+  step(`zone ${region}/${zone} added`);
+  let next = 0;
+  for (;;) {
+    const world = await readDemoWorld(client, added.metadata.name);
+    for (let milestone = milestones[next]; milestone?.reached(world); milestone = milestones[++next])
+      step(milestone.text);
+    if (next === milestones.length) return;
+    if (left() <= 0) {
+      throw new CodedError(
+        "deadline_exceeded",
+        `the zone is not ready after ${readyMs / 1000} s: ${whyNotReady(world)}`,
+      );
+    }
+    await edges.clock.sleep(pollMs, signal);
+  }
+}
+
+function kubeconfigText(server: string): string {
+  const name = "kontinuum-demo";
+  return stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name, cluster: { server } }],
+    users: [{ name, user: {} }],
+    contexts: [{ name, context: { cluster: name, user: name, namespace: systemNamespace } }],
+    "current-context": name,
+  });
+}
+
+function whatNext({ server, machineApi }: RunningProcess, kubeconfig: string, dir: string): string {
+  const shown = path.relative(process.cwd(), kubeconfig) || kubeconfig;
+  return `
+  Kubernetes-style API  ${server.url}
+  Web page              ${server.url}/app
+  Machine API           ${machineApi ?? "-"}
+  Kubeconfig            ${shown}
+  Everything it keeps   ${path.relative(process.cwd(), dir) || dir}
+
+  Try next:
+    export KUBECONFIG=${shown}
+    kubectl get zones,talosclusters,instances,kontinuums
+    kubectl explain zone.spec
+    bin/kontinuum zone list
+    bin/kontinuum instance list
+    curl ${machineApi ?? ""}/api/v1/machines
+`;
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
