@@ -30,7 +30,6 @@ const pathParameters: readonly (readonly [prefix: string, parameter: string, com
 /** Builds the document. Throws when a route has no name. */
 export function openApiDocument(routes: readonly Route[]): OpenApiDocument {
   const app = new OpenAPIHono();
-  app.openAPIRegistry.register("Error", errorSchema);
   for (const route of routes) app.openAPIRegistry.registerPath(createRoute(described(route)));
   const document: unknown = app.getOpenAPI31Document({
     openapi: "3.1.0",
