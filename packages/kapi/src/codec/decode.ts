@@ -7,7 +7,7 @@
  */
 import { CodedError, type JsonObject } from "@kontinuum/std";
 import { message as messageNamed, type Field, type Message, type ValueType } from "./messages.ts";
-import { specialMessages, type Recursion } from "./special.ts";
+import { specialMessages, type Recursion, type SpecialMessage } from "./special.ts";
 import type { WireReader } from "./wire.ts";
 import { absent, fillAbsent, setKey } from "./zero.ts";
 
@@ -15,6 +15,35 @@ import { absent, fillAbsent, setKey } from "./zero.ts";
 export const maxDepth = 128;
 /** Most messages decoded from one body: a full list of the largest body has fewer. */
 export const maxMessages = 400_000;
+
+/** What decoding needs of a message, looked up once. */
+interface Plan {
+  readonly message: Message;
+  readonly special: SpecialMessage | undefined;
+  /** By field number. */
+  readonly fields: readonly (FieldPlan | undefined)[];
+}
+
+interface FieldPlan {
+  readonly field: Field;
+  readonly wireType: number;
+  /** Plan of the field's message; made when first met, because types are recursive. */
+  plan: Plan | undefined;
+}
+
+const plans = new Map<Message, Plan>();
+
+function planOf(message: Message): Plan {
+  const known = plans.get(message);
+  if (known !== undefined) return known;
+  const fields: (FieldPlan | undefined)[] = [];
+  for (const field of message.fields) {
+    fields[field.number] = { field, wireType: wireTypeOf(field), plan: undefined };
+  }
+  const made: Plan = { message, special: specialMessages.get(message.name), fields };
+  plans.set(message, made);
+  return made;
+}
 
 /** Decodes one body; holds the bounds across it. */
 export class Decoding {
@@ -33,6 +62,10 @@ export class Decoding {
 
   /** Reads the message that ends at `end`. */
   message(message: Message, reader: WireReader, end: number): unknown {
+    return this.#planned(planOf(message), reader, end);
+  }
+
+  #planned(plan: Plan, reader: WireReader, end: number): unknown {
     if (++this.#messages > maxMessages) {
       throw new CodedError("payload_too_large", `protobuf: more than ${maxMessages} messages in one body`);
     }
@@ -41,46 +74,53 @@ export class Decoding {
     }
     const outer = reader.end;
     reader.end = end;
-    try {
-      const special = specialMessages.get(message.name);
-      if (special !== undefined) return special.decode(reader, end, this.#recursion);
+    let value: unknown;
+    if (plan.special !== undefined) value = plan.special.decode(reader, end, this.#recursion);
+    else {
       const object: JsonObject = {};
-      this.#fields(message, reader, object);
-      fillAbsent(message, object);
-      return object;
-    } finally {
-      reader.position = end;
-      reader.end = outer;
-      this.#depth--;
+      this.#fields(plan, reader, object);
+      fillAbsent(plan.message, object);
+      value = object;
     }
+    reader.position = end;
+    reader.end = outer;
+    this.#depth--;
+    return value;
   }
 
-  #fields(message: Message, reader: WireReader, object: JsonObject): void {
+  #fields(plan: Plan, reader: WireReader, object: JsonObject): void {
     while (reader.position < reader.end) {
       const tag = reader.uint32();
-      const field = message.byNumber.get(tag >>> 3);
-      if (field === undefined) reader.skip(tag & 7);
-      else this.#field(field, tag & 7, reader, object);
+      const found = plan.fields[tag >>> 3];
+      if (found === undefined) {
+        reader.skip(tag & 7);
+        continue;
+      }
+      if ((tag & 7) !== found.wireType) {
+        throw new CodedError(
+          "invalid_argument",
+          `protobuf: wrong wire type ${tag & 7} for field ${tag >>> 3}`,
+        );
+      }
+      this.#field(found, reader, object);
     }
   }
 
-  #field(field: Field, wireType: number, reader: WireReader, object: JsonObject): void {
-    if (wireType !== wireTypeOf(field)) {
-      throw new CodedError(
-        "invalid_argument",
-        `protobuf: wrong wire type ${wireType} for field ${field.number}`,
-      );
-    }
+  #field(found: FieldPlan, reader: WireReader, object: JsonObject): void {
+    const { field } = found;
     if (field.json === null) {
-      if (field.inline && "message" in field.value) this.#inline(field.value.message, reader, object);
-      else reader.skip(wireType);
+      if (!field.inline || !("message" in field.value)) reader.skip(found.wireType);
+      else {
+        const inlined = this.message(field.value.message, reader, reader.delimited());
+        if (typeof inlined === "object" && inlined !== null) Object.assign(object, inlined);
+      }
       return;
     }
     if (field.shape === "map") {
-      this.#entry(field, reader, object);
+      this.#entry(found, reader, object);
       return;
     }
-    const value = this.#value(field.value, reader);
+    const value = this.#value(found, reader);
     if (field.shape === "list") {
       const list = object[field.json];
       if (Array.isArray(list)) list.push(value);
@@ -92,20 +132,18 @@ export class Decoding {
     } else object[field.json] = value;
   }
 
-  #inline(message: Message, reader: WireReader, object: JsonObject): void {
-    const value = this.message(message, reader, reader.delimited());
-    if (typeof value === "object" && value !== null) Object.assign(object, value);
-  }
-
-  #entry(field: Field, reader: WireReader, object: JsonObject): void {
+  #entry(found: FieldPlan, reader: WireReader, object: JsonObject): void {
+    const { field } = found;
     const outer = reader.end;
-    reader.end = reader.delimited();
+    const end = reader.delimited();
+    reader.end = end;
     let key = "";
     let value: unknown;
-    while (reader.position < reader.end) {
+    const wireType = valueWireType(field.value);
+    while (reader.position < end) {
       const tag = reader.uint32();
       if (tag === 0x0a) key = reader.string();
-      else if (tag >>> 3 === 2 && (tag & 7) === wireTypeOf(field)) value = this.#value(field.value, reader);
+      else if (tag >>> 3 === 2 && (tag & 7) === wireType) value = this.#value(found, reader);
       else reader.skip(tag & 7);
     }
     reader.end = outer;
@@ -116,8 +154,11 @@ export class Decoding {
     setKey(map, key, value ?? emptyValue(field.value));
   }
 
-  #value(type: ValueType, reader: WireReader): unknown {
-    if ("message" in type) return this.message(type.message, reader, reader.delimited());
+  #value(found: FieldPlan, reader: WireReader): unknown {
+    const type = found.field.value;
+    if ("message" in type) {
+      return this.#planned((found.plan ??= planOf(type.message)), reader, reader.delimited());
+    }
     switch (type.scalar) {
       case "string":
         return reader.string();
@@ -137,10 +178,11 @@ export class Decoding {
   }
 }
 
-function wireTypeOf(field: Field): number {
-  if (field.shape === "map" || "message" in field.value) return 2;
-  const { scalar } = field.value;
-  return scalar === "string" || scalar === "bytes" ? 2 : scalar === "double" ? 1 : 0;
+const wireTypeOf = (field: Field): number => (field.shape === "map" ? 2 : valueWireType(field.value));
+
+function valueWireType(type: ValueType): number {
+  if ("message" in type) return 2;
+  return type.scalar === "string" || type.scalar === "bytes" ? 2 : type.scalar === "double" ? 1 : 0;
 }
 
 const isZero = (value: unknown, field: Field): boolean =>

@@ -13,7 +13,7 @@ import {
   type Scalar,
   type ValueType,
 } from "./messages.ts";
-import { specialMessages, type Recursion } from "./special.ts";
+import { specialMessages, type Recursion, type SpecialMessage } from "./special.ts";
 import type { WireWriter } from "./wire.ts";
 
 const recursion: Recursion = {
@@ -23,9 +23,21 @@ const recursion: Recursion = {
   message: messageNamed,
 };
 
+const specials = new Map<Message, SpecialMessage | undefined>();
+
+/** Remembered by identity: looking a long name up for every message costs more than writing most of them. */
+function specialOf(message: Message): SpecialMessage | undefined {
+  let special = specials.get(message);
+  if (special === undefined && !specials.has(message)) {
+    special = specialMessages.get(message.name);
+    specials.set(message, special);
+  }
+  return special;
+}
+
 /** Writes the fields of a message. */
 export function encodeMessage(message: Message, value: unknown, writer: WireWriter): void {
-  const special = specialMessages.get(message.name);
+  const special = specialOf(message);
   if (special !== undefined) {
     special.encode(value, writer, recursion);
     return;

@@ -7,7 +7,6 @@
  */
 import { CodedError } from "@kontinuum/std";
 
-const utf8Decoder = new TextDecoder("utf-8");
 const truncated = (): CodedError => new CodedError("invalid_argument", "protobuf: unexpected end of data");
 
 /** Numbers beyond this are handed out as `bigint`. */
@@ -15,14 +14,12 @@ const safe = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** A cursor over one message. */
 export class WireReader {
-  readonly bytes: Uint8Array;
-  readonly #view: DataView;
+  readonly bytes: Buffer;
   position: number;
   end: number;
 
   constructor(bytes: Uint8Array, start = 0, end = bytes.length) {
-    this.bytes = bytes;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.position = start;
     this.end = end;
   }
@@ -73,7 +70,7 @@ export class WireReader {
 
   double(): number {
     if (this.position + 8 > this.end) throw truncated();
-    const value = this.#view.getFloat64(this.position, true);
+    const value = this.bytes.readDoubleLE(this.position);
     this.position += 8;
     return value;
   }
@@ -102,7 +99,7 @@ export class WireReader {
       }
       if (at === end) return text;
     }
-    return utf8Decoder.decode(bytes.subarray(start, end));
+    return bytes.toString("utf8", start, end);
   }
 
   /** A view, not a copy, of length-delimited bytes. */
@@ -190,11 +187,28 @@ export class WireWriter {
   }
 
   string(value: string): void {
+    if (value.length <= 32 && this.#ascii(value)) return;
     const length = Buffer.byteLength(value);
     this.uint32(length);
     this.#room(length);
     this.#buffer.write(value, this.#length, length, "utf8");
     this.#length += length;
+  }
+
+  /** Writes a short ASCII text; `false` (and nothing written) when it is not ASCII. */
+  #ascii(value: string): boolean {
+    const { length } = value;
+    this.#room(length + 1);
+    const buffer = this.#buffer;
+    const start = this.#length + 1;
+    for (let at = 0; at < length; at++) {
+      const code = value.charCodeAt(at);
+      if (code >= 0x80) return false;
+      buffer[start + at] = code;
+    }
+    buffer[start - 1] = length;
+    this.#length = start + length;
+    return true;
   }
 
   bytes(value: Uint8Array): void {

@@ -42,14 +42,41 @@ export function zeroOf(message: Message): unknown {
   return object;
 }
 
-/** Adds to an object what JSON shows for the fields it lacks. */
-export function fillAbsent(message: Message, object: JsonObject): void {
+/** A field that JSON shows although nobody set it. */
+interface Shown {
+  readonly json: string;
+  /** A value that may be shared, or how to make one. */
+  readonly value: unknown;
+  readonly make: Message | undefined;
+}
+
+const shownFields = new Map<Message, readonly Shown[]>();
+
+function shownOf(message: Message): readonly Shown[] {
+  const known = shownFields.get(message);
+  if (known !== undefined) return known;
+  const shown: Shown[] = [];
   for (const field of message.fields) {
     if (field.json === null) {
-      if (field.inline && "message" in field.value) fillAbsent(field.value.message, object);
-    } else if (!Object.hasOwn(object, field.json)) {
-      const value = absent(field);
-      if (value !== undefined) object[field.json] = value;
+      if (field.inline && "message" in field.value) shown.push(...shownOf(field.value.message));
+      continue;
     }
+    const value = absent(field);
+    if (value === undefined) continue;
+    const make =
+      typeof value === "object" && value !== null && "message" in field.value
+        ? field.value.message
+        : undefined;
+    shown.push({ json: field.json, value, make });
+  }
+  shownFields.set(message, shown);
+  return shown;
+}
+
+/** Adds to an object what JSON shows for the fields it lacks. */
+export function fillAbsent(message: Message, object: JsonObject): void {
+  for (const { json, value, make } of shownOf(message)) {
+    if (object[json] !== undefined && Object.hasOwn(object, json)) continue;
+    object[json] = make === undefined ? value : zeroOf(make);
   }
 }
