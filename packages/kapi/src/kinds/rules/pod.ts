@@ -99,6 +99,8 @@ export const podRules: RuleTable = {
       });
     },
     prepareSubresource(pod, old, { subresource }) {
+      // The body of a binding is no pod: its handler changes the node's name and nothing else.
+      if (subresource === "binding") return;
       // Ephemeral containers and sizes each have their own door; through it nothing else changes.
       const wanted = child(pod, "spec");
       const spec: JsonObject = structuredClone(child(old, "spec") ?? {});
