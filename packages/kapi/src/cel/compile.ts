@@ -282,13 +282,12 @@ export class Compiler {
       }
       const members = this.#functions.members(name);
       if (members.length === 0) this.#fail(at, `undeclared reference to '${name}' (in container '')`);
-      return this.#apply(
-        at,
-        name,
-        true,
-        members,
-        [target, ...expr.args].map((arg) => this.compile(arg)),
+      // The arguments of a format may be of any mix of types; every other literal is of one type.
+      const isFormat = name === "format";
+      const args = expr.args.map((arg) =>
+        isFormat && arg.kind === "list" ? this.#list(arg, true) : this.compile(arg),
       );
+      return this.#apply(at, name, true, members, [this.compile(target), ...args]);
     }
     const globals = this.#functions.globals(name);
     if (globals.length === 0) this.#fail(at, `undeclared reference to '${name}' (in container '')`);

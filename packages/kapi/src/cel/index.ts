@@ -30,7 +30,9 @@ export { Meter } from "./meter.ts";
 export { listOf, mapOf, optionalOf, printType, types, type CelType, type ObjectField } from "./type.ts";
 export {
   ArrayList,
+  CelDuration,
   CelOptional,
+  CelTimestamp,
   EntryMap,
   isList,
   isMap,

@@ -1,19 +1,130 @@
 /**
- * `x-kubernetes-validations`: the CEL rules of a schema, evaluated over a whole object.
+ * `x-kubernetes-validations` over a whole object: finds every place that has rules, gives each its value and
+ * its old value, and reports what fails.
+ *
+ * Transition rules run only where an old value corresponds: by key in maps and map lists, never in other
+ * lists. A rule that looks at unchanged values only is not run again (ratcheting), unless it is a transition
+ * rule. One budget bounds a whole object; what does not fit is an error, never a hang.
  */
-import type { JsonObject } from "@kontinuum/std";
+import { isObject, type JsonObject } from "@kontinuum/std";
+import { CelBudgetError, Meter, type CelValue } from "../cel/index.ts";
 import type { FieldError } from "../resource.ts";
+import { celValue } from "./cel-value.ts";
+import { sizedTypeOf } from "./cel-type.ts";
+import { child, indexed, invalid } from "./field-error.ts";
+import { equalJson } from "./json-value.ts";
+import { checkRule, compileRule, type CompiledRule } from "./rule.ts";
 import type { SchemaNode } from "./schema-node.ts";
+import { correlateItems, correlateKey, maxFieldErrors, uncorrelated } from "./validate.ts";
+
+/**
+ * Cost units all rules of one object may use together. Upstream allows more (10^7); here a unit is up to some
+ * forty nanoseconds of an event loop that everybody shares, so this is a bound of about 40 ms.
+ */
+export const objectBudget = 1_000_000;
 
 /** The compiled rules of a schema. */
 export interface RuleChecker {
   /** True when the schema has no rules at all. */
   readonly isEmpty: boolean;
-  /** Errors of all rules that fail; transition rules run only with `old`. */
+  /** Errors of all rules that fail; `old` is the stored object of an update. */
   check(object: JsonObject, old: JsonObject | undefined): readonly FieldError[];
 }
 
+/** Rules at one node and below it. */
+interface RuleNode {
+  readonly schema: SchemaNode;
+  readonly rules: readonly CompiledRule[];
+  readonly properties: ReadonlyMap<string, RuleNode>;
+  readonly additional: RuleNode | undefined;
+  readonly items: RuleNode | undefined;
+}
+
+function compileNode(schema: SchemaNode, isRoot: boolean): RuleNode | undefined {
+  const type = schema.rules.length > 0 ? sizedTypeOf(schema, isRoot) : undefined;
+  const rules = type
+    ? schema.rules.flatMap((source) => {
+        const compiled = compileRule(source, type.type, schema);
+        // A definition is refused when a rule does not compile; a stored one that slipped through is not run.
+        return "rule" in compiled ? [compiled.rule] : [];
+      })
+    : [];
+  const properties = new Map<string, RuleNode>();
+  for (const [name, property] of schema.properties) {
+    const node = compileNode(property, false);
+    if (node) properties.set(name, node);
+  }
+  const additional = schema.additional && compileNode(schema.additional, false);
+  const items = schema.items && compileNode(schema.items, false);
+  if (rules.length === 0 && properties.size === 0 && !additional && !items) return undefined;
+  return { schema, rules, properties, additional, items };
+}
+
+/** One pass over an object. */
+class RulePass {
+  readonly errors: FieldError[] = [];
+  readonly #meter = new Meter(objectBudget);
+  readonly #isUpdate: boolean;
+
+  constructor(isUpdate: boolean) {
+    this.#isUpdate = isUpdate;
+  }
+
+  walk(node: RuleNode, value: unknown, old: unknown, path: string, isRoot: boolean): void {
+    if (this.errors.length >= maxFieldErrors) return;
+    if (value === null || value === undefined) return;
+    this.#rules(node, value, old, path, isRoot);
+    if (Array.isArray(value)) {
+      if (!node.items) return;
+      const oldItem = correlateItems(node.schema, old);
+      for (let i = 0; i < value.length; i++)
+        this.walk(node.items, value[i], oldItem(value[i]), indexed(path, i), false);
+    } else if (isObject(value)) {
+      for (const [name, property] of node.properties) {
+        if (Object.hasOwn(value, name))
+          this.walk(property, value[name], correlateKey(old, name), child(path, name), false);
+      }
+      if (!node.additional) return;
+      for (const key of Object.keys(value))
+        this.walk(node.additional, value[key], correlateKey(old, key), child(path, key), false);
+    }
+  }
+
+  #rules(node: RuleNode, value: unknown, old: unknown, path: string, isRoot: boolean): void {
+    if (node.rules.length === 0) return;
+    const hasOld = this.#isUpdate && old !== uncorrelated && old !== null && old !== undefined;
+    const isUnchanged = hasOld && equalJson(value, old);
+    let self: CelValue | undefined;
+    let oldSelf: CelValue | undefined;
+    for (const rule of node.rules) {
+      if (rule.isTransition ? !hasOld && !rule.hasOptionalOld : isUnchanged) continue;
+      self ??= celValue(value, node.schema, isRoot);
+      if (hasOld && rule.isTransition) oldSelf ??= celValue(old, node.schema, isRoot);
+      const typeName = node.schema.type || "object";
+      const place = { self, oldSelf: rule.isTransition ? oldSelf : undefined, path, typeName };
+      const error = checkRule(rule, place, this.#meter);
+      if (error) this.errors.push(error);
+    }
+  }
+}
+
 /** Compiles every rule below `schema`. */
-export function compileRules(_schema: SchemaNode): RuleChecker {
-  return { isEmpty: true, check: () => [] };
+export function compileRules(schema: SchemaNode): RuleChecker {
+  const root = compileNode(schema, true);
+  if (!root) return { isEmpty: true, check: () => [] };
+  return {
+    isEmpty: false,
+    check(object, old) {
+      const pass = new RulePass(old !== undefined);
+      try {
+        pass.walk(root, object, old ?? uncorrelated, "", true);
+      } catch (error) {
+        if (!(error instanceof CelBudgetError)) throw error;
+        const text =
+          "validation failed due to running out of cost budget, no further validation rules will be run";
+        return [...pass.errors, invalid("<nil>", "object", text)];
+      }
+      return pass.errors;
+    },
+  };
 }

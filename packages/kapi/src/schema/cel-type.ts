@@ -101,7 +101,8 @@ function objectType(schema: SchemaNode, isResource: boolean): SizedType | undefi
     const max = isBounded(schema.maxProperties)
       ? schema.maxProperties
       : Math.floor((maxRequestSize - 2) / (value.minBytes + 6));
-    return scalar(mapOf({ kind: "string", max: maxRequestSize - 2 }, value.type, max), 2);
+    // The public cost model takes keys for empty; the meter counts their real length.
+    return scalar(mapOf({ kind: "string", max: 0 }, value.type, max), 2);
   }
   const fields = new Map<string, ObjectField>();
   let minBytes = 2;

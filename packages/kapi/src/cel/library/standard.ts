@@ -297,7 +297,8 @@ function decodeUtf8(bytes: Uint8Array): string {
 
 const sameSize: OverloadOptions = { cost: traversesFirst, resultSize: ({ args: [a = 0] }) => a };
 const shortText: OverloadOptions = { resultSize: () => 40 };
-const parses: OverloadOptions = { cost: traversesFirst };
+/** The public cost model takes parsing for constant; texts that parse are short, others are refused early. */
+const parses: OverloadOptions = { charge: ([text = ""]) => 2 + sizeOf(text) * traversalFactor };
 
 const conversions: readonly Overload[] = [
   global("int", ["int"], "int", (v) => v),
