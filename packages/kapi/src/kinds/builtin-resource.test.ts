@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isCoded } from "@kontinuum/std";
 import { kindFacts } from "../codec/messages.ts";
 import { builtinResources } from "./index.ts";
 import { context, resourceOf } from "./strategy.fixture.ts";
@@ -122,4 +123,16 @@ test("the old controllers leave their pods", () => {
   assert.equal(resourceOf("batch/v1", "Job").defaultPropagation, "Orphan");
   assert.equal(resourceOf("v1", "ReplicationController").defaultPropagation, "Orphan");
   assert.equal(resourceOf("apps/v1", "Deployment").defaultPropagation, "Background");
+});
+
+test("unknown fields and wrong types are reported in the words clients know", () => {
+  const deployment = resourceOf("apps/v1", "Deployment");
+  assert.deepEqual(deployment.prune({ spec: { replica: 1 } }), ['unknown field "spec.replica"']);
+  assert.throws(
+    () => deployment.prune({ spec: { replicas: "1" } }),
+    (error) =>
+      isCoded(error, "invalid_argument") &&
+      error.message ===
+        'Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32',
+  );
 });

@@ -4,7 +4,7 @@
  * Everything derived from tables is made on first use, so that a server which serves a hundred kinds and
  * uses ten pays for ten.
  */
-import { isObject, type JsonObject } from "@kontinuum/std";
+import { CodedError, isCoded, isObject, type JsonObject } from "@kontinuum/std";
 import { kindFacts, message, type KindFacts, type Message } from "../codec/messages.ts";
 import { equalJson } from "../json/json.ts";
 import { fillAbsent } from "../codec/zero.ts";
@@ -129,7 +129,13 @@ export class BuiltinResource implements ResourceDefinition {
   }
 
   prune(object: JsonObject): readonly string[] {
-    return normalize(this.#message, object);
+    try {
+      return normalize(this.#message, object).map((path) => `unknown field ${JSON.stringify(path)}`);
+    } catch (error) {
+      if (!isCoded(error, "invalid_argument")) throw error;
+      const named = `${this.kind} in version ${JSON.stringify(this.version)} cannot be handled as a ${this.kind}`;
+      throw new CodedError("invalid_argument", `${named}: ${error.message}`, { cause: error });
+    }
   }
 
   applyDefaults(object: JsonObject): void {
