@@ -1,0 +1,221 @@
+/**
+ * The API of all nodes of a rack: one set of handlers behind every port.
+ *
+ * Two interceptors stand before the handlers, in the order of the real apid: may the caller call this at
+ * all, and which node shall answer (`node` and `nodes` metadata). A call that is forwarded runs the same
+ * handlers for another node, if that node would accept the connection.
+ */
+import {
+  createContextValues,
+  type Interceptor,
+  type StreamResponse,
+  type UnaryResponse,
+} from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import { isObject } from "@kontinuum/std";
+import { ClusterService } from "../../gen/cluster/cluster_pb.ts";
+import { State } from "../../gen/cosi/resource/state_pb.ts";
+import { MachineService } from "../../gen/machine/machine_pb.ts";
+import { SecurityService } from "../../gen/securityapi/security_pb.ts";
+import { StorageService } from "../../gen/storage/storage_pb.ts";
+import { TimeService } from "../../gen/time/time_pb.ts";
+import { permissionDenied, unavailable } from "../call-error.ts";
+import type { Peer } from "../node-listener.ts";
+import type { SimulatedNode } from "../node.ts";
+import { mayCall, roles } from "../role.ts";
+import { callerKey, type Caller } from "./call-context.ts";
+import { clusterService } from "./cluster-service.ts";
+import { machineService } from "./machine-service.ts";
+import { securityService, storageService, timeService } from "./other-services.ts";
+import { routeOf } from "./route.ts";
+import { stateService } from "./state-service.ts";
+
+/** Largest message either way (Talos API). */
+const messageBytes = 32 * 1024 * 1024;
+
+/** What the API needs of the rack. */
+export interface RackApiOptions {
+  /** A node by address or host name. */
+  readonly nodeAt: (target: string) => SimulatedNode | undefined;
+  readonly healthIntervalMs: number;
+}
+
+/** See the module's comment. */
+export class RackApi {
+  readonly #callers = new WeakMap<object, Caller>();
+  readonly #apid: (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+  readonly #trustd: (request: Http2ServerRequest, response: Http2ServerResponse) => void;
+
+  constructor(options: RackApiOptions) {
+    const common = {
+      connect: false,
+      grpcWeb: false,
+      readMaxBytes: messageBytes,
+      writeMaxBytes: messageBytes,
+      contextValues: (request: object) => {
+        const values = createContextValues();
+        const caller = this.#callers.get(request);
+        return caller ? values.set(callerKey, caller) : values;
+      },
+    };
+    this.#apid = connectNodeAdapter({
+      ...common,
+      interceptors: [faults, permission, routing(options)],
+      routes: (router) => {
+        router.service(MachineService, machineService);
+        router.service(ClusterService, clusterService(options.nodeAt, options.healthIntervalMs));
+        router.service(StorageService, storageService);
+        router.service(TimeService, timeService);
+        router.service(State, stateService);
+      },
+    });
+    this.#trustd = connectNodeAdapter({
+      ...common,
+      routes: (router) => void router.service(SecurityService, securityService),
+    });
+  }
+
+  /** Answers a call to the Talos API of a node. */
+  handle(node: SimulatedNode, request: Http2ServerRequest, response: Http2ServerResponse, peer: Peer): void {
+    this.#callers.set(request, { node, roles: peer.roles, isMaintenance: peer.isMaintenance });
+    this.#apid(request, response);
+  }
+
+  /** Answers a call to trustd of a node. */
+  handleTrustd(node: SimulatedNode, request: Http2ServerRequest, response: Http2ServerResponse): void {
+    this.#callers.set(request, { node, roles: [], isMaintenance: false });
+    this.#trustd(request, response);
+  }
+}
+
+type Request = Parameters<ReturnType<Interceptor>>[0];
+type Response = UnaryResponse | StreamResponse;
+
+function callerOf(request: Request): Caller {
+  const caller = request.contextValues.get(callerKey);
+  if (!caller) throw unavailable("this connection belongs to no node");
+  return caller;
+}
+
+/** Delays, failures and lost replies that were asked for. */
+const faults: Interceptor = (next) => async (request) => {
+  const { node } = callerOf(request);
+  const { callDelayMs, failCalls, loseReply } = node.faults;
+  if (callDelayMs) await node.edges.clock.sleep(callDelayMs, request.signal);
+  if (failCalls?.includes(request.method.name)) throw new ConnectError("simulated failure", Code.Internal);
+  const response = await next(request);
+  if (loseReply?.includes(request.method.name)) throw unavailable("simulated loss of the reply");
+  return response;
+};
+
+const permission: Interceptor = (next) => (request) => {
+  const caller = callerOf(request);
+  const stated = request.header.get("talos-role");
+  const effective =
+    caller.roles.includes(roles.impersonator) && stated !== null ? stated.split(/,\s*/) : caller.roles;
+  if (!mayCall(`/${request.service.typeName}/${request.method.name}`, effective))
+    throw permissionDenied("not authorized");
+  request.contextValues.set(callerKey, { ...caller, roles: effective });
+  return next(request);
+};
+
+function routing({ nodeAt }: RackApiOptions): Interceptor {
+  return (next) => async (request) => {
+    const caller = callerOf(request);
+    const run = (node: SimulatedNode): Promise<Response> => {
+      const contextValues = createContextValues().set(callerKey, { ...caller, node });
+      return next({ ...request, contextValues });
+    };
+    const route = routeOf(request.header, request.service.typeName, caller);
+    if (route.kind === "local") return next(request);
+    const reach = (target: string): SimulatedNode => reachable(nodeAt(target), caller.node, target);
+    if (route.kind === "one") return run(reach(route.target));
+    return fanOut(request, route.targets, (target) => run(reach(target)));
+  };
+}
+
+/** The target, if it is up and trusts the cluster the call comes from. */
+function reachable(target: SimulatedNode | undefined, from: SimulatedNode, name: string): SimulatedNode {
+  const isTrusted = target?.config !== undefined && target.config.osCa.crt === from.config?.osCa.crt;
+  const isUp = target !== undefined && target.apiPort !== 0 && target.faults.connections === undefined;
+  if (!target || !isUp || !isTrusted) {
+    throw unavailable(
+      `connection error: desc = "transport: Error while dialing: dial tcp ${name}:50000: connect: connection refused"`,
+    );
+  }
+  return target;
+}
+
+/** One reply per target; a target's failure is part of the reply. */
+async function fanOut(
+  request: Request,
+  targets: readonly string[],
+  run: (target: string) => Promise<Response>,
+): Promise<Response> {
+  if (request.stream) return fanOutStream(targets, run);
+  let reply: UnaryResponse | undefined;
+  const messages: unknown[] = [];
+  for (const target of targets) {
+    try {
+      const response = await run(target);
+      if (response.stream) throw new ConnectError("a stream where one reply was expected", Code.Internal);
+      reply ??= response;
+      for (const message of listOf(response.message))
+        messages.push({ ...message, metadata: metadataOf(target) });
+    } catch (error) {
+      messages.push({ metadata: metadataOf(target, error) });
+    }
+  }
+  if (!reply) throw firstFailure(messages);
+  return { ...reply, message: Object.assign(reply.message, { messages }) };
+}
+
+async function fanOutStream(
+  targets: readonly string[],
+  run: (target: string) => Promise<Response>,
+): Promise<StreamResponse> {
+  const opened = await Promise.all(
+    targets.map(async (target) => {
+      try {
+        const response = await run(target);
+        return { target, response: response.stream ? response : undefined, error: undefined };
+      } catch (error) {
+        return { target, response: undefined, error };
+      }
+    }),
+  );
+  const first = opened.find(({ response }) => response !== undefined)?.response;
+  if (!first) throw ConnectError.from(opened[0]?.error);
+  const message = (async function* () {
+    for (const { target, response } of opened) {
+      if (!response) continue;
+      for await (const part of response.message) yield Object.assign(part, { metadata: metadataOf(target) });
+    }
+  })();
+  return { ...first, message };
+}
+
+function listOf(message: object): object[] {
+  const list: unknown = "messages" in message ? message.messages : [];
+  return Array.isArray(list) ? list.filter(isObject) : [];
+}
+
+function metadataOf(hostname: string, error?: unknown) {
+  if (error === undefined) return { $typeName: "common.Metadata", hostname, error: "" };
+  const { code, rawMessage } = ConnectError.from(error);
+  const text = `rpc error: code = ${Code[code]} desc = ${rawMessage}`;
+  return {
+    $typeName: "common.Metadata",
+    hostname,
+    error: text,
+    status: { $typeName: "google.rpc.Status", code, message: rawMessage, details: [] },
+  };
+}
+
+function firstFailure(messages: readonly unknown[]): ConnectError {
+  const [first] = messages;
+  const status = isObject(first) && isObject(first["metadata"]) ? first["metadata"]["error"] : undefined;
+  return unavailable(typeof status === "string" ? status : "no target answered");
+}

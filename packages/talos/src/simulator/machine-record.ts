@@ -1,0 +1,58 @@
+/**
+ * What survives when a simulated machine loses power: its disk and its power switch.
+ */
+import { CodedError, isObject } from "@kontinuum/std";
+
+/** The disk of a machine. */
+export interface MachineRecord {
+  /** Power is on. */
+  readonly powered: boolean;
+  /** The system is on the disk (Talos: a META partition is there). */
+  readonly installed: boolean;
+  /** Nothing on the disk boots any more: only new media help. */
+  readonly unbootable: boolean;
+  /** Release on the disk. */
+  readonly talosVersion: string;
+  /**
+   * Applied in maintenance mode and on its way to the disk. A loss of power loses it; an end of the process
+   * that simulates the machine does not, because the machine would not notice that.
+   */
+  readonly pendingConfig?: string;
+  /** Machine configuration on the STATE partition. */
+  readonly config?: string;
+  /** Configuration that replaces it at the next boot. */
+  readonly stagedConfig?: string;
+  /** etcd has written to the EPHEMERAL partition; the member it is. */
+  readonly etcdMemberId?: string;
+}
+
+/** A machine out of its box. */
+export function newRecord(talosVersion: string): MachineRecord {
+  return { powered: true, installed: false, unbootable: false, talosVersion };
+}
+
+/** Reads a stored record. Fails with `data_loss`. */
+export function parseRecord(text: string, what: string): MachineRecord {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new CodedError("data_loss", `${what} is not JSON: remove it to start with an empty machine`, {
+      cause,
+    });
+  }
+  if (isRecord(value)) return value;
+  throw new CodedError(
+    "data_loss",
+    `${what} is no machine's state: remove it to start with an empty machine`,
+  );
+}
+
+function isRecord(value: unknown): value is MachineRecord {
+  if (!isObject(value)) return false;
+  const flags = ["powered", "installed", "unbootable"].every((name) => typeof value[name] === "boolean");
+  const texts = ["config", "pendingConfig", "stagedConfig", "etcdMemberId"].every(
+    (name) => value[name] === undefined || typeof value[name] === "string",
+  );
+  return flags && texts && typeof value["talosVersion"] === "string";
+}
