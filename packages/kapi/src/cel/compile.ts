@@ -5,10 +5,13 @@
  * definitions written for the Kubernetes API must be judged alike. Running is metered by the same functions
  * over actual sizes, plus a charge for absorbed errors, so that a unit is a bounded piece of time.
  */
+import { parseGoDuration } from "../schema/formats.ts";
+import { compilePattern } from "../schema/pattern.ts";
 import type { Expr, LoopMacro } from "./ast.ts";
 import { CelError } from "./error.ts";
 import { dispatch, type FunctionTable, type Overload, type Sizes } from "./function.ts";
 import { errorAt } from "./lexer.ts";
+import { parseRfc3339 } from "./timestamp.ts";
 import { asBool, runLoop } from "./loop.ts";
 import { absorbedErrorCost, type Meter } from "./meter.ts";
 import {
@@ -115,6 +118,16 @@ const typeValues = new Map<string, string>([
   ["google.protobuf.Timestamp", "google.protobuf.Timestamp"],
   ["google.protobuf.Duration", "google.protobuf.Duration"],
   ["optional_type", "optional_type"],
+]);
+
+const isPattern = (text: string): boolean => !("error" in compilePattern(text));
+
+const literalChecks: ReadonlyMap<string, (text: string) => boolean> = new Map([
+  ["matches", isPattern],
+  ["find", isPattern],
+  ["findAll", isPattern],
+  ["duration", (text: string) => parseGoDuration(text) !== undefined],
+  ["timestamp", (text: string) => parseRfc3339(text) !== undefined],
 ]);
 
 /** `a.b.c` as a dotted name, when the node is one. */
@@ -284,6 +297,7 @@ export class Compiler {
       if (members.length === 0) this.#fail(at, `undeclared reference to '${name}' (in container '')`);
       // The arguments of a format may be of any mix of types; every other literal is of one type.
       const isFormat = name === "format";
+      this.#checkLiterals(name, expr.args);
       const args = expr.args.map((arg) =>
         isFormat && arg.kind === "list" ? this.#list(arg, true) : this.compile(arg),
       );
@@ -291,6 +305,7 @@ export class Compiler {
     }
     const globals = this.#functions.globals(name);
     if (globals.length === 0) this.#fail(at, `undeclared reference to '${name}' (in container '')`);
+    this.#checkLiterals(name, name === "matches" ? expr.args.slice(1) : expr.args);
     return this.#apply(
       at,
       name,
@@ -298,6 +313,13 @@ export class Compiler {
       globals,
       expr.args.map((arg) => this.compile(arg)),
     );
+  }
+
+  /** Literals that can only fail are refused now: patterns, durations, timestamps. */
+  #checkLiterals(name: string, [arg]: readonly Expr[]): void {
+    if (arg?.kind !== "const" || typeof arg.value !== "string") return;
+    const isValid = literalChecks.get(name)?.(arg.value) ?? true;
+    if (!isValid) this.#fail(arg.at, `invalid ${name} argument`);
   }
 
   #apply(

@@ -42,9 +42,9 @@ export class CustomSchema {
     this.#hasStatus = hasStatus;
   }
 
-  /** Removes unknown fields in place; their paths as `fieldValidation` words them. */
+  /** Removes unknown fields in place and returns their paths. */
   prune(object: JsonObject): readonly string[] {
-    return pruneResource(object, this.schema).map((path) => `unknown field "${path}"`);
+    return pruneResource(object, this.schema);
   }
 
   applyDefaults(object: JsonObject): void {
