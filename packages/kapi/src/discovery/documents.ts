@@ -3,7 +3,13 @@
  */
 import { createHash } from "node:crypto";
 import { stringifyJson } from "../json/json.ts";
-import { openapiV2Document, openapiV3Document, openapiV3VersionDocument } from "../openapi/index.ts";
+import {
+  encodeOpenapiV2,
+  openapiV2Document,
+  openapiV2ProtobufType,
+  openapiV3Document,
+  openapiV3VersionDocument,
+} from "../openapi/index.ts";
 import type { RequestContext } from "../pipeline/context.ts";
 import { notAcceptable, routeNotFound } from "../status/status.ts";
 import { parseMediaType } from "../wire/media-type.ts";
@@ -64,6 +70,11 @@ export class DiscoveryDocuments {
   readonly #resources: ResourceSet;
   readonly #remote: RemoteDiscovery;
   readonly #documents = new Map<string, Document>();
+  /** OpenAPI v3 documents and the resources they were made of. */
+  readonly #described = new Map<
+    string,
+    { readonly resources: readonly ResourceDefinition[]; readonly document: Document }
+  >();
   #groups: readonly DiscoveredGroup[] | undefined;
   #terminating: ReadonlySet<string> = new Set();
 
@@ -152,7 +163,14 @@ export class DiscoveryDocuments {
   /** Answers `/openapi/v2`, `/openapi/v3` and below. Fails with 404 and 406. */
   async openapi(context: RequestContext): Promise<void> {
     const { path } = context.info;
-    if (!acceptsJson(header(context.request, "accept"))) throw notAcceptable(["application/json"]);
+    const accept = header(context.request, "accept");
+    if (path === "/openapi/v2" && prefersProtobuf(accept)) {
+      const document = this.#document("openapi/v2.pb", () =>
+        Buffer.from(encodeOpenapiV2(openapiV2Document(this.#resources.all()))),
+      );
+      return sendTagged(context, document, openapiV2ProtobufType, "Accept-Encoding, Accept");
+    }
+    if (!acceptsJson(accept)) throw notAcceptable(["application/json"]);
     if (path === "/openapi/v2") {
       const document = this.#document("openapi/v2", () => openapiV2Document(this.#resources.all()));
       return sendTagged(context, document, "application/json", "Accept-Encoding, Accept");
@@ -204,14 +222,44 @@ export class DiscoveryDocuments {
   #openapiDocument(id: string): Document {
     if (id === "version") return this.#document("openapi/version", openapiV3VersionDocument);
     const apiVersion = id.replace(/^apis?\//, "");
-    return this.#document(`openapi/${id}`, () => {
-      const [group = "", version = ""] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
-      if (this.#resources.hasGroupVersion(group, version))
-        return openapiV3Document(apiVersion, this.#resources.all());
-      return this.#remote.openapi(group, version) ?? openapiV3Document(apiVersion, []);
-    });
+    const [group = "", version = ""] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
+    const resources = this.#resources
+      .all()
+      .filter((resource) => resource.group === group && resource.version === version);
+    if (resources.length === 0) {
+      return this.#document(
+        `openapi/${id}`,
+        () => this.#remote.openapi(group, version) ?? openapiV3Document(apiVersion, []),
+      );
+    }
+    // A definition changes one group version: the documents of all others stay what they are.
+    const known = this.#described.get(id);
+    const same =
+      known?.resources.length === resources.length &&
+      known.resources.every((item, at) => item === resources[at]);
+    if (known !== undefined && same) return known.document;
+    this.#documents.delete(`openapi/${id}`);
+    const document = this.#document(`openapi/${id}`, () => openapiV3Document(apiVersion, resources));
+    if (this.#described.size >= maxDocuments) this.#described.clear();
+    this.#described.set(id, { resources, document });
+    return document;
   }
 }
+
+/** Whether the first form that a client accepts and we have is the protobuf one. */
+function prefersProtobuf(accept: string | undefined): boolean {
+  for (const entry of (accept ?? "").split(",", 32)) {
+    const { type } = parseMediaType(entry);
+    if (protobufTypes.has(type)) return true;
+    if (type === "application/json" || type === "*/*" || type === "application/*") return false;
+  }
+  return false;
+}
+
+const protobufTypes: ReadonlySet<string> = new Set([
+  openapiV2ProtobufType,
+  "application/com.github.proto-openapi.spec.v2@v1.0+protobuf",
+]);
 
 function acceptsJson(accept: string | undefined): boolean {
   if (accept === undefined || accept === "") return true;

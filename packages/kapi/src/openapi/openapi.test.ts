@@ -4,7 +4,8 @@ import { at, isObject, stringAt, type JsonObject } from "@kontinuum/std";
 import { compileCrd } from "../crd/index.ts";
 import { builtinResources } from "../kinds/index.ts";
 import type { ResourceDefinition } from "../resource.ts";
-import { openapiV2Document, openapiV3Document, openapiV3VersionDocument } from "./index.ts";
+import { WireReader } from "../codec/wire.ts";
+import { encodeOpenapiV2, openapiV2Document, openapiV3Document, openapiV3VersionDocument } from "./index.ts";
 
 const builtin = builtinResources();
 const widgets: readonly ResourceDefinition[] = compileCrd({
@@ -217,4 +218,50 @@ test("the version document", () => {
   const document = openapiV3VersionDocument();
   assert.ok(at(document, "paths", "/version/", "get"));
   assert.ok(Object.hasOwn(schemasOf(document), "io.k8s.apimachinery.pkg.version.Info"));
+});
+
+/** Reads a protobuf message into its fields, without knowing its type. */
+function fieldsOf(bytes: Uint8Array): { readonly number: number; readonly value: Uint8Array | number }[] {
+  const reader = new WireReader(bytes);
+  const found: { number: number; value: Uint8Array | number }[] = [];
+  while (reader.position < reader.end) {
+    const tag = reader.uint32();
+    if ((tag & 7) === 2) found.push({ number: tag >>> 3, value: reader.view() });
+    else if ((tag & 7) === 1) found.push({ number: tag >>> 3, value: reader.double() });
+    else found.push({ number: tag >>> 3, value: Number(reader.int64()) });
+  }
+  return found;
+}
+
+const bytesAt = (bytes: Uint8Array, ...path: readonly number[]): Uint8Array[] =>
+  path.reduce<Uint8Array[]>(
+    (level, number) =>
+      level.flatMap((item) =>
+        fieldsOf(item).flatMap((field) =>
+          field.number === number && typeof field.value !== "number" ? [field.value] : [],
+        ),
+      ),
+    [bytes],
+  );
+
+test("the protobuf form of v2 says the same", () => {
+  const document = openapiV2Document(resources);
+  const bytes = encodeOpenapiV2(document);
+  const textOf = (value: Uint8Array | undefined): string => Buffer.from(value ?? []).toString();
+  assert.equal(textOf(bytesAt(bytes, 1)[0]), "2.0");
+  const names = bytesAt(bytes, 9, 1, 1).map(textOf);
+  assert.deepEqual(names, Object.keys(object(document["definitions"])));
+  assert.deepEqual(bytesAt(bytes, 8, 2, 1).map(textOf), Object.keys(object(document["paths"])));
+  const widget = bytesAt(bytes, 9, 1).find(
+    (entry) => textOf(bytesAt(entry, 1)[0]) === "io.example.v1.Widget",
+  );
+  assert.ok(widget);
+  assert.deepEqual(bytesAt(widget, 2, 25, 1, 1).map(textOf), ["spec", "apiVersion", "kind", "metadata"]);
+  assert.deepEqual(
+    bytesAt(widget, 2, 31).map((extension) => [
+      textOf(bytesAt(extension, 1)[0]),
+      textOf(bytesAt(extension, 2, 2)[0]),
+    ]),
+    [["x-kubernetes-group-version-kind", '[{"group":"example.io","version":"v1","kind":"Widget"}]']],
+  );
 });
