@@ -159,7 +159,10 @@ export function shell(options: ShellOptions): string {
                       ${index > 0 ? html`<span class="slash" aria-hidden="true">/</span>` : null}${
                         crumb.href
                           ? html`<a href="${crumb.href}">${crumb.label}</a>`
-                          : html`<span aria-current="page">${crumb.label}</span>`
+                          : html`<span
+                              ${index === options.crumbs.length - 1 ? raw('aria-current="page"') : null}
+                              >${crumb.label}</span
+                            >`
                       }
                     </li>`,
                 )}

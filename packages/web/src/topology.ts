@@ -53,6 +53,8 @@ export interface Topology {
     readonly count: number;
   }[];
   readonly regions: readonly { readonly name: string; readonly zones: readonly TopologyZone[] }[];
+  /** Machines that belong to no zone yet. */
+  readonly unclaimed: readonly TopologyCell[];
 }
 
 /** The most cells one picture draws. */
@@ -104,13 +106,18 @@ export function topologySvg(view: Topology, label: string, kind: "wide" | "narro
         : `<path d="M${trunkX} ${20 + hubHeight}V${lastLine}" fill="none" stroke="var(--ink-3)" stroke-width="1.25"/>`,
     );
   }
+  if (view.unclaimed.length > 0) {
+    const drawn = drawUnclaimed(gather(view.unclaimed, scale), y, layout);
+    parts.push(drawn.svg);
+    y += drawn.height + 24;
+  }
   const height = Math.max(y, hubHeight + providersHeight + 80);
   return html`<svg
     class="layout-${kind}"
     viewBox="0 0 ${layout.width} ${height}"
     width="${layout.width}"
     height="${height}"
-    role="img"
+    role="group"
     aria-label="${label}"
   >
     ${raw(parts.join(""))}
@@ -125,7 +132,7 @@ const boxHeight = (rows: number, lines: number): number =>
 
 /** How many machines one cell stands for. */
 function cellScale(view: Topology): number {
-  let total = 0;
+  let total = view.unclaimed.length;
   for (const region of view.regions) {
     for (const zone of region.zones) {
       total += zone.unclaimed.length;
@@ -245,16 +252,48 @@ function providersBox(view: Topology, x: number, y: number, width: number): stri
     const line = y + 40 + index * rowHeight;
     parts.push(
       toneMark(x + 20, line, provider.tone),
+      text(x + 33, line + 4.5, cut(provider.name, width - 80), { weight: 550 }),
       text(
-        x + 33,
+        x + 41 + textWidth(provider.name),
         line + 4.5,
-        `${escape(provider.name)}<tspan dx="6" font-weight="400" font-size="12" fill="var(--ink-2)">${escape(provider.detail)}</tspan>`,
-        { weight: 550 },
+        cut(provider.detail, width - 80 - textWidth(provider.name)),
+        {
+          size: 12,
+          fill: "ink-2",
+        },
       ),
       text(x + width - boxPadding, line + 4.5, String(provider.count), { size: 12, anchor: "end" }),
     );
   });
   return parts.join("");
+}
+
+/** Machines without a zone: a last row of their own, not on the trunk. */
+function drawUnclaimed(
+  cells: readonly TopologyCell[],
+  top: number,
+  layout: Layout,
+): { svg: string; height: number } {
+  const width = layout.width - layout.left;
+  const pitch = cell.size + cell.gap;
+  const perLine = Math.max(1, Math.floor((width - boxPadding * 2) / pitch));
+  const lines = Math.ceil(cells.length / perLine);
+  const height = 20 + lines * pitch;
+  const caption = `${cells.length} ${cells.length === 1 ? "machine" : "machines"} in no zone`;
+  const parts = [
+    text(
+      layout.left,
+      top,
+      `unclaimed<tspan dx="10" font-weight="400" font-size="12" fill="var(--ink-2)">${caption}</tspan>`,
+      { weight: 600 },
+    ),
+    box(layout.left, top + 12, width, height),
+  ];
+  cells.forEach((item, index) => {
+    const x = layout.left + boxPadding + (index % perLine) * pitch;
+    parts.push(drawCell(item, x, top + 24 + Math.floor(index / perLine) * pitch, cell.size));
+  });
+  return { svg: parts.join(""), height: height + 12 };
 }
 
 function drawRegion(
@@ -417,7 +456,7 @@ function drawZone(
       parts.push(drawCell(item, cellX, rowY, cell.control));
       cellX += cell.control + cell.gap;
     }
-    if (row.control.length > 0) {
+    if (row.control.length > 0 && row.workers.length > 0) {
       parts.push(`<path d="M${cellX + 1} ${rowY}v14" stroke="var(--line)"/>`);
       cellX += 8;
     }

@@ -27,6 +27,7 @@ function cells(count: number, tone: TopologyCell["tone"] = "ok"): TopologyCell[]
 function world(machines: number): Topology {
   return {
     hub: { replicas: [{ name: hostile, tone: "ok", note: "leader" }], store: [hostile] },
+    unclaimed: cells(2, "wait"),
     providers: [{ name: "demo", detail: hostile, tone: "ok", count: 3 }],
     regions: [
       {

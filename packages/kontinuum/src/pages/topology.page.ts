@@ -44,6 +44,10 @@ function cellOf(world: World, instance: Instance): TopologyCell {
   };
 }
 
+/** Region and zone a machine is labelled with. */
+const placeOf = (instance: Instance): string =>
+  `${instance.metadata.labels?.[labels.region] ?? ""}/${instance.metadata.labels?.[labels.zone] ?? ""}`;
+
 /** Turns the world into the picture's data; exported for its test. */
 export function topologyOf(
   world: World,
@@ -98,6 +102,7 @@ export function topologyOf(
     });
     regions.set(zone.spec.region, list);
   }
+  const placedZones = new Set(world.zones.map(({ spec }) => `${spec.region}/${spec.zone}`));
   return {
     hub: {
       replicas: hubs.map((process) => ({
@@ -114,6 +119,9 @@ export function topologyOf(
       count: machines,
     })),
     regions: [...regions].map(([name, zones]) => ({ name, zones })),
+    unclaimed: world.instances
+      .filter((instance) => claimedBy(instance) === undefined && !placedZones.has(placeOf(instance)))
+      .map((instance) => cellOf(world, instance)),
   };
 }
 
