@@ -31,7 +31,7 @@ export async function checkHouse(): Promise<boolean> {
     const text = await readFile(path.join(root, file), "utf8");
     const owner = file.split("/")[1] ?? "";
     findings.push(...importsAgainstTheGrain(file, owner, text));
-    const isTest = /\.(test|suite|contract)\.ts$/.test(file);
+    const isTest = /\.(test|suite|contract|fixture)\.ts$/.test(file);
     if (owner !== "std" && !isTest && !file.includes("/bin/") && !exceptions.has(file)) {
       text.split("\n").forEach((line, index) => {
         if (/^\s*(\*|\/\/|\/\*)/.test(line)) return;
@@ -45,7 +45,7 @@ export async function checkHouse(): Promise<boolean> {
     }
     if (forbiddenNames.test(path.basename(file)))
       findings.push(`${file}: name the file after the noun inside`);
-    if (!/^(#![^\n]*\n)?\s*\/\*\*/.test(text))
+    if (!isTest && !/^(#![^\n]*\n)?\s*\/\*\*/.test(text))
       findings.push(`${file}: begin with a comment that says what the module is for`);
   }
   for (const finding of findings) console.error(finding);

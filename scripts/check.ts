@@ -17,7 +17,8 @@ const command =
 const steps: Readonly<Record<string, () => Promise<boolean>>> = {
   format: command("oxfmt", "--check"),
   lint: command("oxlint", "--deny-warnings"),
-  types: async () => (await command("tsc", "-p", ".")()) && (await command("tsc", "-p", "packages/web/client")()),
+  types: async () =>
+    (await command("tsc", "-p", ".")()) && (await command("tsc", "-p", "packages/web/client")()),
   house: checkHouse,
   dependencies: checkDependencies,
   generated: checkGenerated,
