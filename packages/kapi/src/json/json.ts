@@ -16,15 +16,13 @@ interface ReviverContext {
   readonly source?: string;
 }
 
-type ExactParse = (
-  text: string,
-  reviver: (key: string, value: unknown, context: ReviverContext) => unknown,
-) => unknown;
-
 // The engine passes the source text of primitives to a reviver and knows raw JSON (TC39 "JSON.parse source text
 // access"); the library types do not have either yet.
-const exactParse = JSON.parse as unknown as ExactParse;
-const rawJson: (text: string) => unknown = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
+interface ExactJson {
+  parse(text: string, reviver: (key: string, value: unknown, context: ReviverContext) => unknown): unknown;
+  rawJSON(text: string): unknown;
+}
+const exact: ExactJson = JSON as unknown as ExactJson;
 
 function revive(_key: string, value: unknown, context: ReviverContext): unknown {
   if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
@@ -41,7 +39,7 @@ function invalid(message: string): CodedError {
 export function parseJson(text: string): unknown {
   let value: unknown;
   try {
-    value = sixteenDigits.test(text) ? exactParse(text, revive) : JSON.parse(text);
+    value = sixteenDigits.test(text) ? exact.parse(text, revive) : JSON.parse(text);
   } catch (cause) {
     const why = cause instanceof RangeError ? "nested too deeply" : describe(cause);
     throw new CodedError("invalid_argument", `invalid JSON: ${why}`, { cause });
@@ -66,7 +64,7 @@ export function stringifyJson(value: unknown, indent?: number): string {
     if (!(cause instanceof TypeError)) throw cause;
     return JSON.stringify(
       value,
-      (_key, v: unknown) => (typeof v === "bigint" ? rawJson(v.toString()) : v),
+      (_key, v: unknown) => (typeof v === "bigint" ? exact.rawJSON(v.toString()) : v),
       indent,
     );
   }
@@ -132,12 +130,7 @@ export function setOwn(target: Record<string, unknown>, key: string, value: unkn
 export function equalJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) {
-    return (
-      (typeof a === "bigint" || typeof b === "bigint") &&
-      typeof a !== "string" &&
-      typeof b !== "string" &&
-      a == b
-    );
+    return (typeof a === "bigint" && b === Number(a)) || (typeof b === "bigint" && a === Number(b));
   }
   if (Array.isArray(a)) {
     if (!Array.isArray(b) || a.length !== b.length) return false;

@@ -61,7 +61,7 @@ export class Listener {
     this.#server.on("connection", (socket) => this.#accept(socket));
     this.#plain = http.createServer({ maxHeaderSize: maxHeaderBytes });
     this.#prepareH1(this.#plain);
-    this.#plain.on("request", (request, response) => this.#request(request, response, {}, false));
+    this.#plain.on("request", (request, response) => this.#request(request, asResponse(response), {}, false));
     this.#plain.on("upgrade", (request, socket, head) => this.#upgrade(request, socket, head, {}, false));
     this.#h2 = http2.createServer({ settings: h2Settings, maxSendHeaderBlockLength: maxHeaderBytes });
     this.#prepareH2(this.#h2);

@@ -18,10 +18,10 @@ import { readObjectBody, type DecodedBody } from "../wire/body.ts";
 import { sendValue } from "../wire/respond.ts";
 import { applyConfigurationTo, configurationOf } from "./apply.ts";
 import { answerForm, type AnswerForm, sendEntry, sendList, sendObject } from "./answer.ts";
-import { createObject } from "./create.ts";
+import { checkTypeAndPlace, createObject } from "./create.ts";
 import { deleteMatching, deleteObject, parseDeleteOptions } from "./delete.ts";
 import type { RegistryDeps } from "./deps.ts";
-import { metadataOf, metaText } from "./metadata.ts";
+import { metadataOf, metaText, normalizeMetadata } from "./metadata.ts";
 import { parseListOptions, parseWriteOptions, type WriteOptions } from "./options.ts";
 import { applyPatch, patchKind, readPatch, type Patch } from "./patch.ts";
 import { getEntry, listEntries } from "./read.ts";
@@ -97,11 +97,7 @@ export class RegistryHandler {
     throw routeNotFound();
   }
 
-  #main(
-    context: RequestContext,
-    resource: ResourceDefinition,
-    upgraded: WatchOutput | undefined,
-  ): Promise<void> {
+  #main(context: RequestContext, resource: ResourceDefinition): Promise<void> {
     switch (context.info.verb) {
       case "get":
         return this.#get(context, resource);
@@ -156,11 +152,7 @@ export class RegistryHandler {
     return sendList(context, resource, form, page, this.#now());
   }
 
-  #watch(
-    context: RequestContext,
-    resource: ResourceDefinition,
-    upgraded: WatchOutput | undefined,
-  ): Promise<void> {
+  #watch(context: RequestContext, resource: ResourceDefinition): Promise<void> {
     const options = parseListOptions(context, resource, true);
     const output = context.upgraded ?? responseOutput(context);
     return serveWatch(this.#deps, context, resource, this.#namespace(context, resource), options, output);
@@ -189,6 +181,8 @@ export class RegistryHandler {
     const duplicates = options.fieldValidation === "Ignore" ? [] : body.duplicates();
     const namespace = this.#namespace(context, resource);
     const { name } = context.info;
+    normalizeMetadata(body.value);
+    checkTypeAndPlace(resource, namespace, name, body.value);
     const fresh = (): JsonObject => cloneJson(body.value);
     const creates = resource.createOnUpdate === true && subresource === "";
     const result = await updateObject(this.#deps, {

@@ -56,7 +56,7 @@ export class ResourceSet {
     for (const resource of resources)
       this.#byPath.set(`${resource.group}/${resource.version}/${resource.plural}`, resource);
     this.#generation++;
-    for (const listener of [...this.#listeners]) listener();
+    for (const listener of Array.from(this.#listeners)) listener();
   }
 
   /** Calls back after every change; returns how to stop that. */

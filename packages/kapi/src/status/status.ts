@@ -5,7 +5,7 @@
  * conventions, "Response Status Kind"). Everything thrown inside the server becomes one of these in one place,
  * {@link toStatusError}; what nobody expected becomes `InternalError` without the thrown text.
  */
-import { CodedError, isCoded, toCoded, type JsonObject } from "@kontinuum/std";
+import { isCoded, toCoded, type CodedError, type JsonObject } from "@kontinuum/std";
 import type { FieldError } from "../resource.ts";
 
 /** One cause in `details.causes`. */

@@ -26,7 +26,7 @@ export interface ResourceCacheOptions {
   readonly store: Store;
   /** Key prefix with trailing slash. */
   readonly prefix: string;
-  decode(kv: Pick<KeyValue, "key" | "value" | "modRevision">): CacheEntry;
+  readonly decode: (kv: Pick<KeyValue, "key" | "value" | "modRevision">) => CacheEntry;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -115,7 +115,7 @@ export class ResourceCache {
   async close(): Promise<void> {
     this.#stop.abort();
     this.#watch?.close();
-    for (const listener of [...this.#listeners]) listener.reset(false);
+    for (const listener of Array.from(this.#listeners)) listener.reset(false);
     this.#listeners.clear();
     for (const waiter of this.#waiters.splice(0))
       waiter.done(new CodedError("unavailable", "the server is stopping"));
@@ -273,7 +273,7 @@ export class ResourceCache {
     this.#ring = new EventRing(revision);
     this.#lastChange = 0;
     this.#loadedRevision = revision;
-    if (again) for (const listener of [...this.#listeners]) listener.reset(true);
+    if (again) for (const listener of Array.from(this.#listeners)) listener.reset(true);
     this.#advance(revision);
   }
 
