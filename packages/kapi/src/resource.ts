@@ -139,8 +139,8 @@ export interface ResourceDefinition extends GroupVersionKind {
    */
   openapi(): { readonly name: string; readonly schemas: Readonly<Record<string, JsonObject>> };
   /**
-   * Unknown fields, as `fieldValidation` reports them (`unknown field "spec.foo"`), removing them from the
-   * object. Custom resources with preserved unknown fields return none for those.
+   * Removes unknown fields from the object; answers their paths (`spec.foo`), which the registry words for
+   * `fieldValidation`. Custom resources with preserved unknown fields return none for those.
    */
   prune(object: JsonObject): readonly string[];
   /** Fills defaults in place. */

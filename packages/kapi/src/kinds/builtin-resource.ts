@@ -130,7 +130,7 @@ export class BuiltinResource implements ResourceDefinition {
 
   prune(object: JsonObject): readonly string[] {
     try {
-      return normalize(this.#message, object).map((path) => `unknown field ${JSON.stringify(path)}`);
+      return normalize(this.#message, object);
     } catch (error) {
       if (!isCoded(error, "invalid_argument")) throw error;
       const named = `${this.kind} in version ${JSON.stringify(this.version)} cannot be handled as a ${this.kind}`;

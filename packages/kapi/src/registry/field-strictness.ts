@@ -18,10 +18,10 @@ export function reportFields(
   duplicates: readonly string[],
 ): void {
   if (validation === "Ignore" || unknown.length + duplicates.length === 0) return;
-  const problems = [...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`), ...unknown].slice(
-    0,
-    maxProblems,
-  );
+  const problems = [
+    ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
+    ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
+  ].slice(0, maxProblems);
   if (validation === "Warn") {
     for (const problem of problems) context.warn(problem);
     return;
