@@ -3,6 +3,7 @@
  * knows it first. Names and types are Talos' public configuration reference.
  */
 import {
+  addressPort,
   args,
   bool,
   cidr,
@@ -294,7 +295,7 @@ const networkKinds: Readonly<Record<string, DocumentKind>> = {
     mtu: int,
     filters: object({ endpoints: list(text), excludeAdvertisedNetworks: list(cidr) }),
   }),
-  KubeSpanEndpointsConfig: plain(11, { extraAnnouncedEndpoints: list(text) }),
+  KubeSpanEndpointsConfig: plain(11, { extraAnnouncedEndpoints: list(addressPort) }),
   TCPProbeConfig: named(13, { ...probe, endpoint: text }),
   HTTPProbeConfig: named(14, { ...probe, url: url("http", "https") }),
 };

@@ -16,6 +16,7 @@ import {
   mapping,
   object,
   since,
+  sizeCondition,
   text,
   words,
   type Shape,
@@ -117,7 +118,7 @@ const device = object({
 const network = object({
   hostname: text,
   interfaces: list(device),
-  nameservers: list(ip),
+  nameservers: list(text),
   searchDomains: list(text),
   extraHostEntries: list(object({ ip, aliases: list(text) })),
   kubespan: object({
@@ -157,7 +158,7 @@ const kubelet = object({
 const install = object({
   disk: text,
   diskSelector: object({
-    size: text,
+    size: sizeCondition,
     name: text,
     model: text,
     serial: text,

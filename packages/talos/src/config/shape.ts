@@ -53,6 +53,20 @@ export const ip = matching("an IP address", (value) => {
   return ipaddr.IPv4.isValidFourPartDecimal(value) || ipaddr.IPv6.isValid(value);
 });
 
+/** `<address>:<port>`, IPv6 in brackets. */
+export const addressPort = matching("an address with port", (value) => {
+  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+)):(\d{1,5})$/.exec(value);
+  const [, six, four, port] = match ?? [];
+  const address =
+    six === undefined ? ipaddr.IPv4.isValidFourPartDecimal(four ?? "") : ipaddr.IPv6.isValid(six);
+  return address && Number(port) <= 65_535;
+});
+
+/** A disk size with an optional comparison: `4GB`, `>= 1TB`. */
+export const sizeCondition = matching("a size with an optional comparison", (value) =>
+  /^\s*(?:>=|<=|>|<|==)?\s*\d+(?:\.\d+)?\s*(?:[kmgtpe]i?b?|b)?\s*$/i.test(value),
+);
+
 /** Go's durations: `1h30m`, `100ms`. */
 export const duration = matching("a duration such as 1m0s", (value) => {
   return value.length <= 64 && /^[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/.test(value);
@@ -154,5 +168,6 @@ function isScalar(value: unknown): boolean {
 }
 
 function goBool(value: unknown): boolean {
-  return typeof value === "string" && /^(y|n|yes|no|on|off|true|false)$/i.test(value);
+  // Without true and false: as texts those were quoted, and Go does not take quoted ones.
+  return typeof value === "string" && /^(y|n|yes|no|on|off)$/i.test(value);
 }

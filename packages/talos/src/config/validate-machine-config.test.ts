@@ -191,6 +191,112 @@ describe("rules", () => {
       /slot is there twice/,
     ],
     [
+      "KubeSpan without discovery",
+      "machine: {network: {kubespan: {enabled: true}}}\ncluster: {discovery: {enabled: false}}\n",
+      /kubespan needs cluster\.discovery/,
+    ],
+    [
+      "an address that is none",
+      "machine: {network: {interfaces: [{interface: eth0, addresses: [nope]}]}}\n",
+      /an address is none/,
+    ],
+    [
+      "a route to nowhere",
+      "machine: {network: {interfaces: [{interface: eth0, routes: [{network: nope}]}]}}\n",
+      /route's network is none/,
+    ],
+    [
+      "a link without name and selector",
+      "machine: {network: {interfaces: [{dhcp: true}]}}\n",
+      /exactly one of interface/,
+    ],
+    [
+      "a log format",
+      "machine: {logging: {destinations: [{endpoint: 'tcp://a:1', format: xml}]}}\n",
+      /json_lines/,
+    ],
+    [
+      "a log without endpoint",
+      "machine: {logging: {destinations: [{format: json_lines}]}}\n",
+      /endpoint is required/,
+    ],
+    [
+      "a node IP range that is none",
+      "machine: {kubelet: {nodeIP: {validSubnets: [nope]}}}\n",
+      /validSubnets: an entry is no network/,
+    ],
+    [
+      "an etcd range that is none",
+      "cluster: {etcd: {advertisedSubnets: ['!nope']}}\n",
+      /advertisedSubnets: an entry/,
+    ],
+    ["a taint without effect", "machine: {nodeTaints: {a: b}}\n", /not a valid taint/],
+    [
+      "a bond of nothing",
+      "{apiVersion: v1alpha1, kind: BondConfig, name: b}\n",
+      /links is required.*bondMode is required/,
+    ],
+    [
+      "a VLAN of nothing",
+      "{apiVersion: v1alpha1, kind: VLANConfig, name: b, vlanID: 5000}\n",
+      /between 1 and 4094.*parent is required/,
+    ],
+    [
+      "a VIP by name",
+      "{apiVersion: v1alpha1, kind: Layer2VIPConfig, name: b, link: eth0}\n",
+      /name must be an IP address/,
+    ],
+    [
+      "a host without address",
+      "{apiVersion: v1alpha1, kind: StaticHostConfig, name: b, hostnames: [a]}\n",
+      /name must be an IP address/,
+    ],
+    [
+      "an extension of nothing",
+      "{apiVersion: v1alpha1, kind: ExtensionServiceConfig, name: b}\n",
+      /configFiles or environment/,
+    ],
+    [
+      "a rule for no port",
+      "{apiVersion: v1alpha1, kind: NetworkRuleConfig, name: b}\n",
+      /portSelector\.ports is required/,
+    ],
+    [
+      "a user volume of nothing",
+      "{apiVersion: v1alpha1, kind: UserVolumeConfig, name: b}\n",
+      /diskSelector\.match is required.*minSize or/,
+    ],
+    [
+      "an expression that does not close",
+      "{apiVersion: v1alpha1, kind: OOMConfig, triggerExpression: '('}\n",
+      /triggerExpression is not an expression/,
+    ],
+    [
+      "encryption by nobody",
+      "{apiVersion: v1alpha1, kind: VolumeConfig, name: STATE, encryption: {keys: [{nodeID: {}}]}}\n",
+      /provider must be luks2/,
+    ],
+    [
+      "an event sink without port",
+      "{apiVersion: v1alpha1, kind: EventSinkConfig, endpoint: a}\n",
+      /address with port/,
+    ],
+    [
+      "too much of a pool",
+      "{apiVersion: v1alpha1, kind: ZswapConfig, maxPoolPercent: 101}\n",
+      /between 0 and 100/,
+    ],
+    [
+      "a size that is none",
+      "machine: {install: {diskSelector: {size: huge}}}\n",
+      /install\.diskSelector\.size: expected a size/,
+    ],
+    [
+      "a peer without port",
+      "{apiVersion: v1alpha1, kind: KubeSpanEndpointsConfig, extraAnnouncedEndpoints: [192.0.2.1]}\n",
+      /expected an address with port/,
+    ],
+    [
       "a nameless document",
       "apiVersion: v1alpha1\nkind: KmsgLogConfig\nurl: tcp://a:1\n",
       /name is required/,
@@ -224,6 +330,22 @@ describe("rules", () => {
     assert.match(problems(text).join(), /either disk or diskSelector/);
     assert.deepEqual(problems(text, "cloud"), []);
     assert.deepEqual(problems(text, "metal", { installed: true }), []);
+  });
+
+  test("what only a control plane may have, and what only it is asked for", () => {
+    const access =
+      "machine: {features: {kubernetesTalosAPIAccess: {enabled: true, allowedRoles: [os:reader]}}}\n";
+    assert.deepEqual(patched(access), []);
+    assert.match(patched(access, { type: "worker" }).join(), /for control planes only/);
+    assert.deepEqual(patched("cluster: {network: {cni: {name: calico}}}\n", { type: "worker" }), []);
+  });
+
+  test("a KMS key without endpoint is taken with a warning", () => {
+    const patch =
+      "{apiVersion: v1alpha1, kind: VolumeConfig, name: STATE, encryption: {provider: luks2, keys: [{kms: {}}]}}\n";
+    const result = validateMachineConfig(generateMachineConfig({ ...options, patches: [patch] }), "metal");
+    assert.equal(result.valid, true);
+    assert.match(result.warnings.join(), /KMS key without endpoint/);
   });
 
   test("an empty type is a worker, with a warning", () => {

@@ -8,8 +8,9 @@
  */
 import { isCoded } from "@kontinuum/std";
 import { documentId, isMainDocument, parseConfigDocuments, type ConfigDocument } from "./config-document.ts";
+import { documentErrors, documentWarnings } from "./document-rules.ts";
 import { documentKinds } from "./document-shapes.ts";
-import { documentErrors, mainErrors, type RuleContext } from "./machine-config-rules.ts";
+import { mainErrors, type RuleContext } from "./main-rules.ts";
 import { mainShape } from "./main-shape.ts";
 import { misfits } from "./shape.ts";
 import { parseVersionContract, supportedContracts } from "./version-contract.ts";
@@ -62,7 +63,8 @@ export function validateMachineConfig(
   if (decodeErrors.length > 0) return failed(decodeErrors);
   const context: RuleContext = { mode, minor, installed: options.installed ?? false, documents };
   const { errors, warnings } = mainErrors(context);
-  errors.push(...documentErrors(context));
+  errors.push(...documentErrors(documents));
+  warnings.push(...documentWarnings(documents));
   return { valid: errors.length === 0, decodeErrors: [], errors, warnings, documents };
 }
 

@@ -1,10 +1,13 @@
 /**
- * The validation rules themselves, one function a topic. Each tells what is wrong in a sentence that
- * names the place; none shows a value that could be a secret.
+ * The validation rules of the main document, one function a topic. Each tells what is wrong in a
+ * sentence that names the place; none shows a value that could be a secret.
  */
 import { at, isDnsSubdomain, isObject } from "@kontinuum/std";
-import { isMainDocument, type ConfigDocument } from "./config-document.ts";
+import ipaddr from "ipaddr.js";
+import type { ConfigDocument } from "./config-document.ts";
+import { areSubnets } from "./document-rules.ts";
 import { documentKinds } from "./document-shapes.ts";
+import { isLabelValue, isQualifiedName, isTaint } from "./kubernetes-names.ts";
 import {
   documentsOfKind,
   mainDocumentOf,
@@ -46,6 +49,9 @@ export function mainErrors(context: RuleContext): { errors: string[]; warnings: 
     ...manifestErrors(main),
     ...nodeMetadataErrors(main),
     ...kubeletErrors(main),
+    ...loggingErrors(main),
+    ...subnetErrors(main),
+    ...talosAccessErrors(facts, main),
   );
   if (facts.rawType === "") warnings.push("machine.type is empty: the machine becomes a worker");
   const cni = at(main, "cluster", "network", "cni");
@@ -100,7 +106,7 @@ function installErrors(facts: MachineConfigFacts, main: ConfigDocument, context:
   const install = at(main, "machine", "install");
   const { mode, installed, minor, documents } = context;
   // From 1.14 on a machine may also be installed by a call, or by a document of its own.
-  const newForm = minor >= 14 && documents.some((document) => (kindOf(document)?.minor ?? 0) >= 14);
+  const newForm = minor >= 14 && documents.some(isNewForm);
   if (mode === "metal" && !installed && !newForm) {
     if (!isObject(install)) errors.push("machine.install is required in metal mode");
     else if (!facts.install?.disk && !isObject(install["diskSelector"])) {
@@ -114,10 +120,6 @@ function installErrors(facts: MachineConfigFacts, main: ConfigDocument, context:
     if (type && !["ssd", "hdd", "nvme", "sd"].includes(type)) {
       errors.push("machine.install.diskSelector.type must be ssd, hdd, nvme or sd");
     }
-    const size = textOf(selector["size"]);
-    if (size && !/^\s*(>=|<=|>|<|==)?\s*\d+(\.\d+)?\s*([kmgtpe]i?b?|b)?\s*$/i.test(size)) {
-      errors.push("machine.install.diskSelector.size is not a comparison with a size");
-    }
   }
   if (at(install, "grubUseUKICmdline") === true && texts(at(install, "extraKernelArgs")).length > 0) {
     errors.push("machine.install: extraKernelArgs and grubUseUKICmdline exclude each other");
@@ -125,22 +127,44 @@ function installErrors(facts: MachineConfigFacts, main: ConfigDocument, context:
   return errors;
 }
 
+function isNewForm({ kind }: ConfigDocument): boolean {
+  return typeof kind === "string" && Object.hasOwn(documentKinds, kind) && documentKinds[kind]?.minor === 14;
+}
+
 function networkErrors(facts: MachineConfigFacts, main: ConfigDocument): string[] {
   const errors: string[] = [];
   const cni = at(main, "cluster", "network", "cni");
-  if (isObject(cni)) {
+  // A worker installs no network plugin, so nobody looks at its choice.
+  if (isObject(cni) && facts.controlPlane) {
     if (!["flannel", "custom", "none"].includes(facts.cni)) {
       errors.push("cluster.network.cni.name must be flannel, custom or none");
     } else if (facts.cni !== "custom" && texts(cni["urls"]).length > 0) {
       errors.push(`cluster.network.cni.urls are not allowed with ${facts.cni}`);
     }
   }
+  const kubeSpan = at(main, "machine", "network", "kubespan", "enabled") === true;
+  if (kubeSpan && at(main, "cluster", "discovery", "enabled") !== true) {
+    errors.push("machine.network.kubespan needs cluster.discovery");
+  }
   for (const [index, device] of objects(at(main, "machine", "network", "interfaces")).entries()) {
-    const place = `machine.network.interfaces.${index}`;
-    const hasName = textOf(device["interface"]) !== "";
-    const hasSelector = isObject(device["deviceSelector"]);
-    if (hasName === hasSelector)
-      errors.push(`${place}: exactly one of interface and deviceSelector is required`);
+    errors.push(...deviceErrors(device).map((error) => `machine.network.interfaces.${index}: ${error}`));
+  }
+  return errors;
+}
+
+function deviceErrors(device: Record<string, unknown>): string[] {
+  const errors: string[] = [];
+  if ((textOf(device["interface"]) !== "") === isObject(device["deviceSelector"])) {
+    errors.push("exactly one of interface and deviceSelector is required");
+  }
+  const isAddress = (value: string): boolean => ipaddr.isValid(value) || ipaddr.isValidCIDR(value);
+  if (!texts(device["addresses"]).every(isAddress)) errors.push("an address is none");
+  for (const route of objects(device["routes"])) {
+    const network = textOf(route["network"]);
+    const gateway = textOf(route["gateway"]);
+    if (network !== "" && !ipaddr.isValidCIDR(network)) errors.push("a route's network is none");
+    if (gateway !== "" && !ipaddr.isValid(gateway)) errors.push("a route's gateway is none");
+    if (network === "" && gateway === "") errors.push("a route has neither network nor gateway");
   }
   return errors;
 }
@@ -184,41 +208,50 @@ function manifestErrors(main: ConfigDocument): string[] {
   return errors;
 }
 
-const labelValue = /^(?:[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
-const namePart = /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
-
-/** A qualified name: an optional DNS prefix, then a name (Kubernetes, "Labels and Selectors"). */
-function isQualifiedName(key: string): boolean {
-  const parts = key.split("/");
-  const [prefix, name] = parts.length === 1 ? [undefined, parts[0]] : parts;
-  if (parts.length > 2 || name === undefined || !namePart.test(name)) return false;
-  return prefix === undefined || isDnsSubdomain(prefix);
+function nodeMetadataErrors(main: ConfigDocument): string[] {
+  const invalid = (
+    field: string,
+    what: string,
+    isValid: (key: string, value: string) => boolean,
+  ): string[] => {
+    const value = at(main, "machine", field);
+    return Object.entries(isObject(value) ? value : {})
+      .filter(([key, entry]) => !isValid(key, textOf(entry)))
+      .map(([key]) => `machine.${field}: ${key.slice(0, 128)} is not a valid ${what}`);
+  };
+  return [
+    ...invalid("nodeLabels", "label", (key, value) => isQualifiedName(key) && isLabelValue(value)),
+    ...invalid("nodeAnnotations", "key", isQualifiedName),
+    ...invalid("nodeTaints", "taint", (key, value) => isQualifiedName(key) && isTaint(value)),
+  ];
 }
 
-function nodeMetadataErrors(main: ConfigDocument): string[] {
-  const entries = (field: string): [string, string][] => {
-    const value = at(main, "machine", field);
-    return isObject(value) ? Object.entries(value).map(([key, entry]) => [key, textOf(entry)]) : [];
-  };
+function loggingErrors(main: ConfigDocument): string[] {
   const errors: string[] = [];
-  for (const [key, value] of entries("nodeLabels")) {
-    if (!isQualifiedName(key) || !labelValue.test(value))
-      errors.push(`machine.nodeLabels: ${key.slice(0, 128)} is not a valid label`);
-  }
-  for (const [key] of entries("nodeAnnotations")) {
-    if (!isQualifiedName(key))
-      errors.push(`machine.nodeAnnotations: ${key.slice(0, 128)} is not a valid key`);
-  }
-  for (const [key, taint] of entries("nodeTaints")) {
-    const [value = "", effect] = taint.includes(":") ? taint.split(":") : [taint, undefined];
-    const effectKnown =
-      effect === undefined || ["NoSchedule", "PreferNoSchedule", "NoExecute"].includes(effect);
-    const plain = ["NoSchedule", "PreferNoSchedule", "NoExecute"].includes(value);
-    if (!isQualifiedName(key) || !(plain || (labelValue.test(value) && effectKnown))) {
-      errors.push(`machine.nodeTaints: ${key.slice(0, 128)} is not a valid taint`);
-    }
+  for (const [index, destination] of objects(at(main, "machine", "logging", "destinations")).entries()) {
+    const place = `machine.logging.destinations.${index}`;
+    if (textOf(destination["endpoint"]) === "") errors.push(`${place}: endpoint is required`);
+    if (textOf(destination["format"]) !== "json_lines") errors.push(`${place}: format must be json_lines`);
   }
   return errors;
+}
+
+function subnetErrors(main: ConfigDocument): string[] {
+  const lists = [
+    ["machine", "kubelet", "nodeIP", "validSubnets"],
+    ["cluster", "etcd", "advertisedSubnets"],
+    ["cluster", "etcd", "listenSubnets"],
+  ];
+  return lists
+    .filter((path) => !areSubnets(at(main, ...path)))
+    .map((path) => `${path.join(".")}: an entry is no network`);
+}
+
+function talosAccessErrors({ controlPlane }: MachineConfigFacts, main: ConfigDocument): string[] {
+  const enabled = at(main, "machine", "features", "kubernetesTalosAPIAccess", "enabled") === true;
+  return enabled && !controlPlane
+    ? ["machine.features.kubernetesTalosAPIAccess is for control planes only"]
+    : [];
 }
 
 /** Kubelet settings Talos sets itself and lets nobody override. */
@@ -241,66 +274,4 @@ function kubeletErrors(main: ConfigDocument): string[] {
   return Object.keys(extra)
     .filter((key) => protectedKubeletFields.has(key))
     .map((key) => `machine.kubelet.extraConfig.${key} cannot be overridden`);
-}
-
-function kindOf(document: ConfigDocument) {
-  const kind = document["kind"];
-  return typeof kind === "string" && Object.hasOwn(documentKinds, kind) ? documentKinds[kind] : undefined;
-}
-
-/** Errors of all other documents. */
-export function documentErrors(context: RuleContext): string[] {
-  const errors: string[] = [];
-  for (const document of context.documents) {
-    if (isMainDocument(document)) continue;
-    const kind = String(document["kind"]);
-    if (kindOf(document)?.named && textOf(document["name"]) === "") errors.push(`${kind}: name is required`);
-  }
-  errors.push(...hostnameErrors(context), ...volumeErrors(context));
-  return errors;
-}
-
-function hostnameErrors({ documents }: RuleContext): string[] {
-  const [document] = documentsOfKind(documents, "HostnameConfig");
-  if (!document) return [];
-  const errors: string[] = [];
-  const hostname = textOf(document["hostname"]);
-  const auto = textOf(document["auto"]);
-  if (!hostname && !auto) errors.push("HostnameConfig: either auto or hostname is required");
-  if (hostname && auto && auto !== "off") errors.push("HostnameConfig: auto and hostname exclude each other");
-  if (hostname) {
-    const first = hostname.split(".")[0] ?? "";
-    if (hostname.length > 253) errors.push("HostnameConfig: hostname is longer than 253 characters");
-    if (first.length < 1 || first.length > 63) {
-      errors.push("HostnameConfig: the first label of hostname must have 1 to 63 characters");
-    }
-  }
-  const main = mainDocumentOf(documents);
-  if (textOf(at(main, "machine", "network", "hostname"))) {
-    errors.push("HostnameConfig conflicts with machine.network.hostname");
-  }
-  if (at(main, "machine", "features", "stableHostname") === true) {
-    errors.push("HostnameConfig conflicts with machine.features.stableHostname");
-  }
-  return errors;
-}
-
-function volumeErrors({ documents }: RuleContext): string[] {
-  const errors: string[] = [];
-  for (const document of documentsOfKind(documents, "VolumeConfig")) {
-    const name = textOf(document["name"]);
-    if (name && !["STATE", "EPHEMERAL", "IMAGECACHE"].includes(name)) {
-      errors.push("VolumeConfig: name must be STATE, EPHEMERAL or IMAGECACHE");
-    }
-  }
-  for (const { name, keys } of readMachineConfig(documents).volumes) {
-    const place = `encryption of ${name}`;
-    if (keys.length === 0) errors.push(`${place}: at least one key is required`);
-    if (new Set(keys.map(({ slot }) => slot)).size !== keys.length)
-      errors.push(`${place}: a slot is there twice`);
-    if (keys.some(({ kind }) => kind === "")) errors.push(`${place}: a key states no method`);
-    if (keys.some(({ kind, endpoint }) => kind === "kms" && !endpoint))
-      errors.push(`${place}: kms needs an endpoint`);
-  }
-  return errors;
 }
