@@ -20,6 +20,7 @@ import { talosImage, VirtualRack } from "../machines/virtual-rack.ts";
 import { kontinuumZoneRunner } from "../machines/zone-runner.ts";
 import { startProcess, type RunningProcess } from "../serve/serve.ts";
 import { ensureDemoMachines } from "./demo-machines.ts";
+import { lockFolder } from "./demo-lock.ts";
 import { portNear, rackAddress } from "./demo-ports.ts";
 import { milestones, readDemoWorld, whyNotReady } from "./milestones.ts";
 
@@ -45,8 +46,6 @@ const machineNames = ["node-1", "node-2", "node-3"];
 
 /** Intervals short enough to watch. */
 const demoTimings: Partial<Timings> = {
-  heartbeatMs: 5_000,
-  staleMs: 30_000,
   zoneLeaseMs: 15_000,
   probeMs: 3_000,
   probeRetryMs: 1_000,
@@ -62,7 +61,14 @@ const demoTimings: Partial<Timings> = {
 /** Runs the demo. Resolves with the exit code: 0, or 1 with the reason on the last line. */
 export async function runDemo(options: DemoOptions): Promise<number> {
   const dir = path.resolve(options.dir);
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  let unlock: () => Promise<void>;
+  try {
+    await mkdir(dir, { recursive: true, mode: 0o700 });
+    unlock = await lockFolder(dir);
+  } catch (error) {
+    options.write(`demo: ${messageOf(error)}\n`);
+    return 1;
+  }
   const logFile = await open(path.join(dir, "kontinuum.log"), "a", 0o600);
   const log = createLog({
     level: "info",
@@ -94,6 +100,7 @@ export async function runDemo(options: DemoOptions): Promise<number> {
   } finally {
     await process?.stop();
     await logFile.close();
+    await unlock();
   }
 }
 
