@@ -1,7 +1,7 @@
 /**
  * Create: from a decoded body to a stored object.
  *
- * Order: type and place checks, pruning, defaults, mutating admission, server-owned fields, managed fields,
+ * Order: type and place checks, pruning, defaults, managed fields, mutating admission, server-owned fields,
  * validation, validating admission, one conditional write.
  */
 import { nameSuffix, type JsonObject } from "@kontinuum/std";
@@ -100,7 +100,8 @@ export function strategyContext(
 
 /** Creates an object; answers it as stored (or as it would be, on a dry run). */
 export async function createObject(deps: RegistryDeps, request: CreateRequest): Promise<JsonObject> {
-  const { context, resource, namespace, object, options } = request;
+  const { context, resource, namespace, options } = request;
+  let { object } = request;
   normalizeMetadata(object);
   checkTypeAndPlace(resource, namespace, "", object);
   if (metaText(object, "resourceVersion") !== "") {
@@ -110,6 +111,19 @@ export async function createObject(deps: RegistryDeps, request: CreateRequest): 
     reportFields(context, resource, options.fieldValidation, resource.prune(object), request.duplicates);
   resource.applyDefaults(object);
   claimForCreate(object);
+  // The writer owns what it sent and its defaults, not what the server gives (a Job's selector, a Service's address).
+  if (!request.managed) {
+    object = await updateManagedFields({
+      resource,
+      before: undefined,
+      after: object,
+      manager: options.fieldManager,
+      operation: "Update",
+      subresource: "",
+      now: timestamp(deps.edges.clock.now()),
+      versions: otherVersions(deps, resource),
+    });
+  }
   const admission: AdmissionRequest = {
     operation: "CREATE",
     resource,
@@ -165,36 +179,24 @@ async function storeNew(
   metadata["uid"] = deps.edges.random.uuid();
   metadata["creationTimestamp"] = timestamp(strategy.now);
   resource.prepareForCreate(object, strategy);
-  const result = request.managed
-    ? object
-    : await updateManagedFields({
-        resource,
-        before: undefined,
-        after: object,
-        manager: options.fieldManager,
-        operation: "Update",
-        subresource: "",
-        now: timestamp(strategy.now),
-        versions: otherVersions(deps, resource),
-      });
-  const name = metaText(result, "name");
-  const errors = [...metadataErrors(result, resource), ...resource.validateCreate(result, strategy)];
+  const name = metaText(object, "name");
+  const errors = [...metadataErrors(object, resource), ...resource.validateCreate(object, strategy)];
   if (errors.length > 0) throw invalid(resource, name, errors);
-  for (const text of resource.warnings(result)) context.warn(text);
+  for (const text of resource.warnings(object)) context.warn(text);
   for (const guard of deps.guards)
-    await guard({ context, resource, subresource: "", object: result, old: undefined });
-  await deps.admission.validate({ ...admission, name, object: result });
+    await guard({ context, resource, subresource: "", object, old: undefined });
+  await deps.admission.validate({ ...admission, name, object });
   const store = deps.storage.of(resource);
   const key = store.key(namespace, name);
   if (options.dryRun) {
     const present = await store.read(key);
-    if (!present) return result;
+    if (!present) return object;
     throw alreadyExists(resource, name);
   }
   const ttl = deps.ttlSeconds(resource);
   const lease = ttl > 0 ? await deps.storage.leases.lease(ttl) : 0n;
-  const written = await store.create(key, await store.encode(resource, result), lease);
-  if (written.done) return withRevision(result, written.revision);
+  const written = await store.create(key, await store.encode(resource, object), lease);
+  if (written.done) return withRevision(object, written.revision);
   if (metaText(object, "generateName") !== "" && metaText(request.object, "name") === "") return undefined;
   const deleting = written.current !== undefined && written.current.rest.includes('"deletionTimestamp":');
   throw alreadyExists(resource, name, deleting && written.current?.error === undefined);
