@@ -30,7 +30,7 @@ export class RunningController {
     this.#queue = new WorkQueue({ ...definition.queue, clock: host.edges.clock });
     const add = (key: string): void => {
       // The bound is far above what fits in memory as objects; should it be reached, say so and come back.
-      if (this.#queue.add(key) || this.#queue.addAfter(key, 1000)) return;
+      if (this.#queue.isClosed || this.#queue.add(key) || this.#queue.addAfter(key, 1000)) return;
       this.#log.error("the work queue is full: a change is dropped", { object: key });
     };
     this.#informers = definition.watches.map((watch) => watch.connect(host, add));

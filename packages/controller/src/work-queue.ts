@@ -61,6 +61,11 @@ export class WorkQueue {
     this.#retries = new TokenBucket(options.clock, perSecond, burst);
   }
 
+  /** Whether {@link close} was called: then nothing is taken any more, and that is as it should be. */
+  get isClosed(): boolean {
+    return this.#closed;
+  }
+
   /** Adds a key. `false`: the queue is full or closed and the key was not taken. */
   add(key: string): boolean {
     if (this.#closed) return false;
