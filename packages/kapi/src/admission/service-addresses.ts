@@ -4,6 +4,7 @@
  * What is taken is read from the stored services. Between that look and the write another request may look too,
  * so what was given out lately is remembered here; servers that share a store pick at random from the same ranges.
  */
+import { cloneJson } from "../json/json.ts";
 import { at, stringAt, type Clock, type JsonObject, type Random } from "@kontinuum/std";
 import { allocateService, releaseOldAddresses } from "../kinds/index.ts";
 import { invalid } from "../status/status.ts";
@@ -38,7 +39,7 @@ export function serviceAddresses(options: ServiceAddressOptions): AdmissionPlugi
       }
       const stored = await options.services();
       const lately = [...recent.values()].map(({ service }) => service);
-      const before = structuredClone(object["spec"]);
+      const before = cloneJson(object["spec"]);
       const errors = allocateService(object, [...stored, ...lately], options.random);
       if (errors.length > 0) throw invalid(resource, name, errors);
       if (dryRun || name === "") return;

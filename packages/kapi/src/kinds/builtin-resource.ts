@@ -6,7 +6,7 @@
  */
 import { CodedError, isCoded, isObject, type JsonObject } from "@kontinuum/std";
 import { kindFacts, message, type KindFacts, type Message } from "../codec/messages.ts";
-import { equalJson } from "../json/json.ts";
+import { cloneJson, equalJson } from "../json/json.ts";
 import { fillAbsent } from "../codec/zero.ts";
 import type {
   FieldError,
@@ -212,7 +212,7 @@ export class BuiltinResource implements ResourceDefinition {
 
 /** Makes a key what it was in the old object, or absent. */
 export function keep(object: JsonObject, old: JsonObject, key: string): void {
-  if (Object.hasOwn(old, key)) object[key] = structuredClone(old[key]);
+  if (Object.hasOwn(old, key)) object[key] = cloneJson(old[key]);
   else delete object[key];
 }
 

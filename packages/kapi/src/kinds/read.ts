@@ -2,6 +2,7 @@
  * Reading a normalised object: the value at a path, or the type's empty value when the path leads nowhere.
  * Normalisation has checked the types, so an absent value is the only surprise left.
  */
+import { cloneJson } from "../json/json.ts";
 import { at, isObject, type JsonObject } from "@kontinuum/std";
 
 type Path = readonly (string | number)[];
@@ -62,6 +63,7 @@ export function ensure(object: JsonObject, key: string): JsonObject {
 export function setDefaults(object: JsonObject, values: Readonly<Record<string, unknown>>): void {
   for (const [key, value] of Object.entries(values)) {
     const found = object[key];
-    if (found === undefined || found === null || found === "") object[key] = structuredClone(value);
+    if (found === undefined || found === null || found === "")
+      object[key] = typeof value === "object" ? cloneJson(value) : value;
   }
 }

@@ -3,7 +3,7 @@
  * events, signing requests, flow control, aggregated APIs, device claims.
  */
 import { at, type JsonObject } from "@kontinuum/std";
-import { equalJson } from "../../json/json.ts";
+import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError, StrategyContext } from "../../resource.ts";
 import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { quantityNano } from "../quantity.ts";
@@ -274,13 +274,13 @@ const pemRequest = /-----BEGIN (NEW )?CERTIFICATE REQUEST-----/;
 const signingRequest: KindRules = {
   prepareCreate: requester,
   prepareUpdate(object, old) {
-    object.spec = structuredClone(old.spec);
+    object.spec = cloneJson(old.spec);
   },
   prepareSubresource(object, old) {
     const conditions = at(object, "status", "conditions");
-    object.spec = structuredClone(old.spec);
+    object.spec = cloneJson(old.spec);
     object.status = {
-      ...structuredClone(child(old, "status") ?? {}),
+      ...cloneJson(child(old, "status") ?? {}),
       ...(conditions === undefined ? {} : { conditions }),
     };
   },

@@ -2,7 +2,7 @@
  * Rules of ConfigMaps, Secrets, ServiceAccounts and Namespaces.
  */
 import type { JsonObject } from "@kontinuum/std";
-import { equalJson } from "../../json/json.ts";
+import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { forbidden, invalid, required, tooLong } from "../../schema/field-error.ts";
 import { child, ensure, entries, has, isTrue, setDefaults, text, texts } from "../read.ts";
@@ -154,11 +154,11 @@ const namespace: KindRules = {
   },
   prepareUpdate(object, old) {
     const kept = child(old, "spec");
-    if (kept !== undefined) object.spec = structuredClone(kept);
+    if (kept !== undefined) object.spec = cloneJson(kept);
   },
   prepareSubresource(object, old, { subresource }) {
     if (subresource !== "finalize") return;
-    object.status = structuredClone(old.status);
+    object.status = cloneJson(old.status);
   },
   validate(object) {
     const errors: FieldError[] = [];

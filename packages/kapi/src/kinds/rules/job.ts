@@ -2,7 +2,7 @@
  * Rules of Jobs and CronJobs.
  */
 import { at, type JsonObject } from "@kontinuum/std";
-import { equalJson } from "../../json/json.ts";
+import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { invalid, required } from "../../schema/field-error.ts";
 import { child, ensure, entries, has, isTrue, items, number, setDefaults, text } from "../read.ts";
@@ -111,7 +111,7 @@ function checkJob(object: JsonObject): FieldError[] {
 
 /** The scheduling parts of a template may change while the job is suspended and has not started. */
 function templateForUpdate(object: JsonObject, mayChange: boolean): unknown {
-  const template = structuredClone(child(object, "spec", "template") ?? {});
+  const template = cloneJson(child(object, "spec", "template") ?? {});
   if (!mayChange) return template;
   const spec = child(template, "spec");
   for (const key of ["nodeSelector", "affinity", "tolerations", "schedulingGates"]) delete spec?.[key];

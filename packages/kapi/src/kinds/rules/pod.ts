@@ -2,7 +2,7 @@
  * Rules of pods and pod templates.
  */
 import { at, type JsonObject } from "@kontinuum/std";
-import { equalJson } from "../../json/json.ts";
+import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { forbidden } from "../../schema/field-error.ts";
 import { child, ensure, items, text } from "../read.ts";
@@ -103,7 +103,7 @@ export const podRules: RuleTable = {
       if (subresource === "binding") return;
       // Ephemeral containers and sizes each have their own door; through it nothing else changes.
       const wanted = child(pod, "spec");
-      const spec: JsonObject = structuredClone(child(old, "spec") ?? {});
+      const spec: JsonObject = cloneJson(child(old, "spec") ?? {});
       if (subresource === "ephemeralcontainers") {
         if (wanted?.ephemeralContainers !== undefined) spec.ephemeralContainers = wanted.ephemeralContainers;
       } else if (subresource === "resize") {
@@ -115,7 +115,7 @@ export const podRules: RuleTable = {
         }
       }
       pod.spec = spec;
-      pod.status = structuredClone(old.status);
+      pod.status = cloneJson(old.status);
     },
     validate(pod) {
       const errors: FieldError[] = [];

@@ -4,7 +4,7 @@
  * Cluster addresses and node ports are given out by `service-allocation.ts`, which must see all services.
  */
 import { at, type JsonObject } from "@kontinuum/std";
-import { equalJson } from "../../json/json.ts";
+import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { child, ensure, has, items, number, setDefaults, text, texts } from "../read.ts";
@@ -58,10 +58,10 @@ export function releaseOldAddresses(object: JsonObject, old: JsonObject): void {
     // An update that does not say the address keeps it.
     if (text(spec, "clusterIP") === "") {
       for (const key of ["clusterIP", "clusterIPs"])
-        if (has(old, "spec", key)) spec[key] = structuredClone(at(old, "spec", key));
+        if (has(old, "spec", key)) spec[key] = cloneJson(at(old, "spec", key));
     }
     for (const key of ["ipFamilies", "ipFamilyPolicy"]) {
-      if (!has(spec, key) && has(old, "spec", key)) spec[key] = structuredClone(at(old, "spec", key));
+      if (!has(spec, key) && has(old, "spec", key)) spec[key] = cloneJson(at(old, "spec", key));
     }
   }
   if (type === "ExternalName" && before !== "ExternalName") {

@@ -2,7 +2,7 @@
  * Rules of PersistentVolumes, claims, StorageClasses and the CSI kinds.
  */
 import { at, type JsonObject } from "@kontinuum/std";
-import { equalJson } from "../../json/json.ts";
+import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { forbidden, invalid, required } from "../../schema/field-error.ts";
 import { quantityNano } from "../quantity.ts";
@@ -166,8 +166,7 @@ const claim: KindRules = {
 
 /** The two forms of a data source say the same when one of them is enough. */
 function mirrorDataSource(spec: JsonObject): void {
-  if (has(spec, "dataSource") && !has(spec, "dataSourceRef"))
-    spec.dataSourceRef = structuredClone(spec.dataSource);
+  if (has(spec, "dataSource") && !has(spec, "dataSourceRef")) spec.dataSourceRef = cloneJson(spec.dataSource);
   else if (
     has(spec, "dataSourceRef") &&
     !has(spec, "dataSource") &&

@@ -2,7 +2,7 @@
  * Rules of Deployments, ReplicaSets, StatefulSets, DaemonSets, ReplicationControllers and their revisions.
  */
 import { at, type JsonObject } from "@kontinuum/std";
-import { equalJson } from "../../json/json.ts";
+import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { child, ensure, entries, has, items, number, setDefaults, text } from "../read.ts";
@@ -174,7 +174,7 @@ const statefulSet: KindRules = {
   defaults: statefulSetDefaults,
   validate(object) {
     // A claim template is a volume to the containers that mount it.
-    const copy = structuredClone(object);
+    const copy = cloneJson(object);
     const podSpec = child(copy, "spec", "template", "spec");
     const claims = items(copy, "spec", "volumeClaimTemplates").map((claim) => ({
       name: text(claim, "metadata", "name"),
