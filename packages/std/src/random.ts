@@ -37,8 +37,25 @@ export function formatUuid(raw: Uint8Array, version: 4 | 7): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
+const poolSize = 4096;
+let pool: Buffer = Buffer.alloc(0);
+let used = 0;
+
+/** Small requests share one call to the system: an identifier for every request costs next to nothing. */
+function pooledBytes(count: number): Uint8Array {
+  if (count > 64) return randomBytes(count);
+  if (used + count > pool.length) {
+    pool = randomBytes(poolSize);
+    used = 0;
+  }
+  const out = Buffer.from(pool.subarray(used, used + count));
+  pool.fill(0, used, used + count);
+  used += count;
+  return out;
+}
+
 /** The operating system's random source. */
-export const systemRandom: Random = fromBytes((count) => randomBytes(count));
+export const systemRandom: Random = fromBytes(pooledBytes);
 
 /** A reproducible source (SplitMix64). For simulations and tests only: never for keys of a real system. */
 export function seededRandom(seed: number | bigint): Random {
