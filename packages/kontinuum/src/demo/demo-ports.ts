@@ -2,10 +2,34 @@
  * Where the demo listens: the usual ports when they are free, any others when they are not.
  */
 import { createHash } from "node:crypto";
+import { readFile, writeFile } from "node:fs/promises";
 import net from "node:net";
+import path from "node:path";
+import { at } from "@kontinuum/std";
 
-/** The port when nobody listens on it on 127.0.0.1, else one that is free now. */
-export async function portNear(wanted: number): Promise<number> {
+/** Ports of the two APIs. */
+export interface DemoPorts {
+  readonly api: number;
+  readonly machines: number;
+}
+
+/** The ports of the last run of this folder, or the usual ones, each replaced when somebody else has it. */
+export async function demoPorts(dir: string): Promise<DemoPorts> {
+  const file = path.join(dir, "ports.json");
+  const last: unknown = JSON.parse(await readFile(file, "utf8").catch(() => "{}"));
+  const wanted = (name: string, usual: number): number => {
+    const port = at(last, name);
+    return typeof port === "number" ? port : usual;
+  };
+  const ports = {
+    api: await portNear(wanted("api", 8080)),
+    machines: await portNear(wanted("machines", 8081)),
+  };
+  await writeFile(file, JSON.stringify(ports), { mode: 0o600 });
+  return ports;
+}
+
+async function portNear(wanted: number): Promise<number> {
   return (await freePort(wanted)) ?? (await freePort(0)) ?? wanted;
 }
 

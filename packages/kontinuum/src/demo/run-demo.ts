@@ -21,7 +21,7 @@ import { kontinuumZoneRunner } from "../machines/zone-runner.ts";
 import { startProcess, type RunningProcess } from "../serve/serve.ts";
 import { ensureDemoMachines } from "./demo-machines.ts";
 import { lockFolder } from "./demo-lock.ts";
-import { portNear, rackAddress } from "./demo-ports.ts";
+import { demoPorts, rackAddress } from "./demo-ports.ts";
 import { milestones, readDemoWorld, whyNotReady } from "./milestones.ts";
 
 /** How the demo is run. */
@@ -105,15 +105,15 @@ export async function runDemo(options: DemoOptions): Promise<number> {
 }
 
 async function startHub(dir: string, helm: string, edges: Edges): Promise<RunningProcess> {
-  const port = await portNear(8080);
+  const ports = await demoPorts(dir);
   const rackBase = rackAddress(dir);
   const config = parseConfig(
     readValues({
       KONTINUUM_INSECURE_ALLOW_ANONYMOUS: "true",
       KONTINUUM_SERVER_NAME: "hub",
-      KONTINUUM_SERVER_ADDR: `127.0.0.1:${port}`,
+      KONTINUUM_SERVER_ADDR: `127.0.0.1:${ports.api}`,
       KONTINUUM_SERVER_STORAGE: `sqlite://${encodeURI(path.join(dir, "kontinuum.db"))}`,
-      KONTINUUM_SERVER_GRPC_ENDPOINT: `127.0.0.1:${port}`,
+      KONTINUUM_SERVER_GRPC_ENDPOINT: `127.0.0.1:${ports.api}`,
       // Hub and zone are processes of one machine; a real hub has TLS in front or itself.
       KONTINUUM_SERVER_GRPC_INSECURE_PLAINTEXT: "true",
       KONTINUUM_DISCOVERY_ALLOWED_RANGES: `${rackBase}/16`,
@@ -134,7 +134,7 @@ async function startHub(dir: string, helm: string, edges: Edges): Promise<Runnin
       timings: demoTimings,
       environment: {
         KRYTON_PROVIDER: "demo",
-        KRYTON_ADDR: `127.0.0.1:${await portNear(8081)}`,
+        KRYTON_ADDR: `127.0.0.1:${ports.machines}`,
         KRYTON_STORAGE: `sqlite://${encodeURI(path.join(dir, "kryton.db"))}`,
       },
       machines: { onMachine: rack, extraImages: [talosImage] },

@@ -245,5 +245,7 @@ async function deregister(
       reason: messageOf(error),
     });
   });
-  await Promise.race([leave, edges.clock.sleep(limitMs)]);
+  const late = new AbortController();
+  await Promise.race([leave, edges.clock.sleep(limitMs, late.signal).catch(() => {})]);
+  late.abort();
 }
