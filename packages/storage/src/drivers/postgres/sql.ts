@@ -129,8 +129,8 @@ export function logPage(bounded: boolean, withPrev: boolean): string {
     : "";
   return `SELECT m.revision, m.compact, t.through, l.*, ${p}
     FROM kontinuum_meta m
-    CROSS JOIN LATERAL (SELECT coalesce(greatest($1::bigint, (SELECT rev - 1 FROM kontinuum_log WHERE rev >= $1
-      ORDER BY rev, sub OFFSET $2 LIMIT 1)), m.revision) AS through) t
+    CROSS JOIN LATERAL (SELECT CASE WHEN e.rev IS NULL THEN m.revision ELSE greatest($1::bigint, e.rev - 1) END AS through
+      FROM (SELECT (SELECT rev FROM kontinuum_log WHERE rev >= $1 ORDER BY rev, sub OFFSET $2 LIMIT 1) AS rev) e) t
     LEFT JOIN LATERAL (SELECT l.key, l.rev, l.created, l.version, l.lease::text, l.value, l.prev, l.sub FROM kontinuum_log l
       WHERE l.rev >= $1 AND l.rev <= t.through AND ${inRange("l.key", "$3", bounded ? "$4" : undefined)}
         AND ($4::bytea IS NOT NULL OR true)) l ON true

@@ -1,0 +1,154 @@
+/**
+ * Kill -9 rounds: recorded clients write, read and watch through the face while the process behind it (or the
+ * database behind that) is killed and started again. At the end the whole history must be one that a single
+ * store could have given: nothing acknowledged is lost, nothing is invented, watches are complete.
+ */
+import { fileURLToPath } from "node:url";
+import { isCoded, seededRandom, systemEdges, type Random } from "@kontinuum/std";
+import { connectEtcd, prefixRange, type Store, type StoreEvent } from "@kontinuum/storage";
+import { checkHistory, History } from "@kontinuum/storage/history";
+import { start, waitFor, type Running } from "../services/service.ts";
+
+/** What to run. */
+export interface CrashPlan {
+  /** URL of the store that the killed process opens. */
+  readonly storeUrl: string;
+  readonly rounds: number;
+  readonly clients: number;
+  readonly seed: number;
+  /** Kills something else than the serving process in some rounds, and brings it back. */
+  readonly outage?: (round: number) => Promise<void>;
+  readonly progress?: (round: number) => void;
+}
+
+/** What came of it. */
+export interface CrashResult {
+  readonly rounds: number;
+  readonly acknowledged: number;
+  readonly unknown: number;
+  readonly reads: number;
+  readonly events: number;
+  readonly violations: readonly string[];
+}
+
+const program = fileURLToPath(new URL("./crash-server.ts", import.meta.url));
+const keysPerClient = 4;
+
+/** Runs the rounds. */
+export async function runCrashRounds(plan: CrashPlan): Promise<CrashResult> {
+  const random = seededRandom(plan.seed);
+  const history = new History();
+  const events: StoreEvent[] = [];
+  let counter = 0;
+  for (let round = 0; round < plan.rounds; round++) {
+    const { server, port } = await boot(plan.storeUrl);
+    const store = connectEtcd({ endpoints: [`127.0.0.1:${port}`] }, systemEdges());
+    const stop = new AbortController();
+    const watching = collect(store, events, stop.signal);
+    const clients = Array.from({ length: plan.clients }, (_, id) =>
+      client(store, history, id, random, stop.signal, () => `${round}.${counter++}`),
+    );
+    try {
+      const before = history.finished.length;
+      // Some rounds are cut in the first writes, some in the middle of many.
+      const enough = 1 + random.integer(plan.clients * 12);
+      await waitFor("clients to write", () => history.finished.length - before >= enough, 60_000);
+      if (plan.outage && round % 2 === 1) {
+        await plan.outage(round);
+        // The process must find its way back without a restart.
+        const again = history.finished.length + plan.clients;
+        await waitFor("clients to write after the outage", () => history.finished.length >= again, 60_000);
+      }
+    } finally {
+      await server.stop("SIGKILL");
+      stop.abort();
+      await store.close();
+      await Promise.all([...clients, watching]);
+    }
+    plan.progress?.(round + 1);
+  }
+  await readTheEnd(plan.storeUrl, events);
+  const finished = history.finished;
+  return {
+    rounds: plan.rounds,
+    acknowledged: finished.filter((operation) => operation.kind === "write").length,
+    unknown: history.open.size,
+    reads: finished.filter((operation) => operation.kind === "read").length,
+    events: events.length,
+    violations: checkHistory(history, events, { contiguous: true }),
+  };
+}
+
+async function boot(url: string): Promise<{ server: Running; port: number }> {
+  const server = start(process.execPath, ["--no-warnings", program, url]);
+  const port = await waitFor("the store to serve", () => {
+    if (server.child.exitCode !== null) throw new Error(`the store did not start: ${server.output()}`);
+    return Number(/serving (\d+)/.exec(server.output())?.[1] ?? 0) || undefined;
+  });
+  return { server, port };
+}
+
+/** Writes and reads a few keys until the store is gone. */
+async function client(
+  store: Store,
+  history: History,
+  id: number,
+  random: Random,
+  signal: AbortSignal,
+  unique: () => string,
+): Promise<void> {
+  while (!signal.aborted) {
+    // Half of the keys are shared by all clients.
+    const key = `/crash/${random.integer(2) === 0 ? "shared" : id}/${random.integer(keysPerClient)}`;
+    const started = history.begin(
+      random.integer(4) === 0 ? { kind: "read", key } : { kind: "write", key, value: unique() },
+    );
+    try {
+      if (started.kind === "read") {
+        const found = await store.range({ key });
+        history.end(started, found.revision, found.kvs[0]?.value.toString());
+      } else {
+        const { revision } = await store.txn({ success: [{ type: "put", key, value: started.value ?? "" }] });
+        history.end(started, revision);
+      }
+    } catch (error) {
+      if (started.kind === "read") history.nothing(started);
+      if (!isCoded(error)) throw error;
+      // Lost: the outcome is unknown, and stays in the history as such.
+      if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+}
+
+/** Follows everything from where the last round's watch stopped. */
+async function collect(store: Store, events: StoreEvent[], signal: AbortSignal): Promise<void> {
+  const watch = store.watch({
+    ...prefixRange("/crash/"),
+    startRevision: (events.at(-1)?.kv.modRevision ?? 0) + 1,
+    signal,
+  });
+  try {
+    for await (const batch of watch) events.push(...batch.events);
+  } catch (error) {
+    if (!isCoded(error)) throw error;
+  }
+}
+
+async function readTheEnd(url: string, events: StoreEvent[]): Promise<void> {
+  const { server, port } = await boot(url);
+  const store = connectEtcd({ endpoints: [`127.0.0.1:${port}`] }, systemEdges());
+  try {
+    const stop = new AbortController();
+    const newest = (await store.range(prefixRange("/crash/"))).kvs.reduce(
+      (most, kv) => Math.max(most, kv.modRevision),
+      0,
+    );
+    const watching = collect(store, events, stop.signal);
+    await waitFor("the last events", () => (events.at(-1)?.kv.modRevision ?? 0) >= newest);
+    stop.abort();
+    await watching;
+  } finally {
+    await store.close();
+    await server.stop();
+  }
+}
