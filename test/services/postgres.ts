@@ -72,13 +72,37 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
   return {
     url,
     port,
-    kill: () => server.stop("SIGKILL"),
+    async kill() {
+      // The postmaster's children would go on serving without it: a crash of the machine ends them, too.
+      const pid = server.child.pid;
+      const children = pid === undefined ? [] : await childrenOf(pid);
+      await Promise.all([server.stop("SIGKILL"), ...children.map(endProcess)]);
+    },
     restart: boot,
     async stop() {
       await server.stop("SIGINT");
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const { stdout } = await run("ps", ["-o", "pid=", "--ppid", String(pid)]);
+  return stdout
+    .split("\n")
+    .map(Number)
+    .filter((child) => child > 0);
+}
+
+async function endProcess(pid: number): Promise<void> {
+  await waitFor(`process ${pid} to end`, () => {
+    try {
+      process.kill(pid, "SIGKILL");
+      return false;
+    } catch {
+      return true;
+    }
+  });
 }
 
 async function unprivileged(): Promise<{ uid: number; gid: number } | undefined> {
