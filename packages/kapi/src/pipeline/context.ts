@@ -3,6 +3,7 @@
  *
  * Stages fill it from left to right; nothing of it outlives the request.
  */
+import { CodedError } from "@kontinuum/std";
 import type { UserInfo } from "../contract.ts";
 import type { WatchOutput } from "../registry/watch.ts";
 import type { Answering } from "../wire/respond.ts";
@@ -12,6 +13,9 @@ import { readRequestInfo, type RequestInfo } from "./request-info.ts";
 
 /** Warnings kept for one answer at most. */
 const maxWarnings = 200;
+
+/** Why signals of finished requests abort; one for all, as making an error costs more than most requests. */
+const gone = new CodedError("cancelled", "the request is over");
 
 /** One request on its way. */
 export class RequestContext implements Answering {
@@ -38,7 +42,8 @@ export class RequestContext implements Answering {
   /** Called once the answer of a long-running request has begun. */
   onStarted: (() => void) | undefined;
   readonly #search: string;
-  readonly #abort = new AbortController();
+  #abort: AbortController | undefined;
+  #closed = false;
   #query: URLSearchParams | undefined;
   #info: RequestInfo | undefined;
 
@@ -48,12 +53,20 @@ export class RequestContext implements Answering {
     const mark = request.url.indexOf("?");
     this.rawPath = mark === -1 ? request.url : request.url.slice(0, mark);
     this.#search = mark === -1 ? "" : request.url.slice(mark + 1);
-    response.on("close", () => this.#abort.abort());
-    response.on("error", () => this.#abort.abort());
+    const close = (): void => {
+      this.#closed = true;
+      this.#abort?.abort(gone);
+    };
+    response.on("close", close);
+    response.on("error", close);
   }
 
   /** Aborts when the client is gone or the answer complete. */
   get signal(): AbortSignal {
+    if (!this.#abort) {
+      this.#abort = new AbortController();
+      if (this.#closed) this.#abort.abort(gone);
+    }
     return this.#abort.signal;
   }
 

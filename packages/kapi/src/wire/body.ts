@@ -4,6 +4,7 @@
  * A body is read only after the request was authorized. JSON keeps 64-bit integers; duplicate keys are found for
  * field validation; protobuf goes through `codec/`.
  */
+import type { Readable } from "node:stream";
 import { isObject, type JsonObject } from "@kontinuum/std";
 import { parseJson, measure } from "../json/json.ts";
 import { duplicateFields } from "../json/duplicates.ts";
@@ -19,16 +20,55 @@ export const maxBodyBytes = 3 * 1024 * 1024;
 export async function readBody(request: WireRequest, limit: number = maxBodyBytes): Promise<Buffer> {
   const announced = Number(header(request, "content-length") ?? 0);
   if (announced > limit) throw tooLarge(limit);
+  const { body } = request;
+  const chunks = isReadable(body) ? await readEvents(body, limit) : await readChunks(body, limit);
+  const only = chunks[0];
+  if (chunks.length === 1 && only) return Buffer.from(only.buffer, only.byteOffset, only.byteLength);
+  return Buffer.concat(chunks);
+}
+
+function isReadable(body: AsyncIterable<Uint8Array>): body is Readable {
+  return "on" in body && typeof body.on === "function";
+}
+
+async function readChunks(body: AsyncIterable<Uint8Array>, limit: number): Promise<Uint8Array[]> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of request.body) {
+  for await (const chunk of body) {
     size += chunk.byteLength;
     if (size > limit) throw tooLarge(limit);
     chunks.push(chunk);
   }
-  const only = chunks[0];
-  if (chunks.length === 1 && only) return Buffer.from(only.buffer, only.byteOffset, only.byteLength);
-  return Buffer.concat(chunks, size);
+  return chunks;
+}
+
+/** The same for a socket's stream, without the price of an iterator for a body that is one chunk. */
+function readEvents(body: Readable, limit: number): Promise<Uint8Array[]> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    let size = 0;
+    let done = false;
+    const finish = (error?: Error): void => {
+      if (done) return;
+      done = true;
+      body.off("data", onData);
+      if (error) {
+        body.pause();
+        reject(error);
+      } else resolve(chunks);
+    };
+    const onData = (chunk: Uint8Array): void => {
+      size += chunk.byteLength;
+      if (size > limit) finish(tooLarge(limit));
+      else chunks.push(chunk);
+    };
+    const broken = (): void => finish(badRequest("the request's body ended early"));
+    if (body.destroyed && !body.readableEnded) return broken();
+    body.on("data", onData);
+    body.once("end", () => finish());
+    body.once("error", broken);
+    body.once("close", broken);
+  });
 }
 
 /** A decoded body. */
