@@ -5,11 +5,12 @@
  * bounded: nesting by {@link maxDepth}, and the number of messages by {@link maxMessages}, because an empty
  * message takes two bytes on the wire and many in memory.
  */
+import { setOwn } from "../json/json.ts";
 import { CodedError, type JsonObject } from "@kontinuum/std";
 import { message as messageNamed, type Field, type Message, type ValueType } from "./messages.ts";
 import { specialMessages, type Recursion, type SpecialMessage } from "./special.ts";
 import type { WireReader } from "./wire.ts";
-import { absent, fillAbsent, setKey } from "./zero.ts";
+import { absent, fillAbsent } from "./zero.ts";
 
 /** Deepest nesting of messages that is decoded (JSON schemas are the deepest real case). */
 export const maxDepth = 128;
@@ -151,7 +152,7 @@ export class Decoding {
     const known = object[name];
     const map: JsonObject = typeof known === "object" && known !== null ? (known as JsonObject) : {};
     object[name] = map;
-    setKey(map, key, value ?? emptyValue(field.value));
+    setOwn(map, key, value ?? emptyValue(field.value));
   }
 
   #value(found: FieldPlan, reader: WireReader): unknown {

@@ -6,13 +6,6 @@ import type { JsonObject } from "@kontinuum/std";
 import type { Field, Message } from "./messages.ts";
 import { specialMessages } from "./special.ts";
 
-/** Sets a key that came from outside; `__proto__` becomes an own property like any other. */
-export function setKey(object: JsonObject, key: string, value: unknown): void {
-  if (key === "__proto__") {
-    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
-  } else object[key] = value;
-}
-
 /** What JSON shows for a field that was never set; `undefined` when it is left out. */
 export function absent(field: Field): unknown {
   if (field.pointer || field.shape !== "single") return field.omitEmpty ? undefined : null;

@@ -25,7 +25,7 @@ import { rootTypeOf } from "./merge-type.ts";
 import { normalize } from "./normalize.ts";
 import { checkStructure } from "./rules/structure.ts";
 import { rulesOf } from "./rules/index.ts";
-import type { KindRules } from "./rules/rules.ts";
+import type { KindRules } from "./rules/kind-rules.ts";
 import { schemasOf } from "../openapi/schemas.ts";
 
 const standardVerbs: readonly Verb[] = [

@@ -5,10 +5,11 @@
  *
  * Works in place. After it, an object from JSON and the same object from protobuf are equal.
  */
+import { setOwn } from "../json/json.ts";
 import { CodedError, isObject, type JsonObject } from "@kontinuum/std";
 import type { Field, Message, Scalar, ValueType } from "../codec/messages.ts";
 import { canonicalTime, formatDuration, parseDuration } from "../codec/time.ts";
-import { absent, fillAbsent, setKey, zeroOf } from "../codec/zero.ts";
+import { absent, fillAbsent, zeroOf } from "../codec/zero.ts";
 import { canonicalQuantity, quantityError } from "./quantity.ts";
 
 /** Deepest nesting of a body that is accepted. */
@@ -76,7 +77,7 @@ class Walk {
         const item = value[key];
         if (typeof item === "string" && "scalar" in field.value && field.value.scalar === "string") continue;
         this.#path.push(key);
-        setKey(value, key, this.#value(owner, field.value, item));
+        setOwn(value, key, this.#value(owner, field.value, item));
         this.#path.pop();
       }
       return value;
@@ -121,7 +122,7 @@ class Walk {
         if (typeof value === "number" && Number.isSafeInteger(value)) return value;
         if (typeof value === "bigint" && BigInt.asIntN(64, value) === value) return value;
     }
-    const numeric = (typeof value === "number" || typeof value === "bigint") && /^int/.test(scalar);
+    const numeric = (typeof value === "number" || typeof value === "bigint") && scalar.startsWith("int");
     throw this.#mismatch(owner, value, scalar === "double" ? "float64" : goScalar[scalar], numeric);
   }
 

@@ -6,7 +6,7 @@ import type { FieldError } from "../../resource.ts";
 import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { child, ensure, has, items, number, setDefaults, text, texts } from "../read.ts";
 import { dnsName, labelKey, labelSelector, type Errors } from "./checks.ts";
-import type { KindRules, RuleTable } from "./rules.ts";
+import type { KindRules, RuleTable } from "./kind-rules.ts";
 
 const group = "admissionregistration.k8s.io/v1";
 const maxConditions = 64;

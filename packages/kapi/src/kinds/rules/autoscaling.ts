@@ -6,7 +6,7 @@ import type { FieldError } from "../../resource.ts";
 import { forbidden, invalid, required } from "../../schema/field-error.ts";
 import { child, ensure, has, items, number, setDefaults, text } from "../read.ts";
 import { amountOrPercent, labelSelector, notMoreThanHundred, type Errors } from "./checks.ts";
-import type { KindRules, RuleTable } from "./rules.ts";
+import type { KindRules, RuleTable } from "./kind-rules.ts";
 
 /** Utilisation aimed at when nobody says one, in percent. */
 const defaultCpu = 80;

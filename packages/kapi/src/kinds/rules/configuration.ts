@@ -7,7 +7,7 @@ import type { FieldError } from "../../resource.ts";
 import { forbidden, invalid, required, tooLong } from "../../schema/field-error.ts";
 import { child, ensure, entries, has, isTrue, setDefaults, text, texts } from "../read.ts";
 import { immutable, type Errors } from "./checks.ts";
-import type { KindRules, RuleTable } from "./rules.ts";
+import type { KindRules, RuleTable } from "./kind-rules.ts";
 
 /** Most bytes of all values of a ConfigMap or Secret. */
 const maxDataBytes = 1024 * 1024;

@@ -5,7 +5,7 @@
 import type { JsonObject } from "@kontinuum/std";
 import { validateCrd } from "../../crd/validate-crd.ts";
 import { child, ensure, isTrue, items, setDefaults, text } from "../read.ts";
-import type { RuleTable } from "./rules.ts";
+import type { RuleTable } from "./kind-rules.ts";
 
 function defaults(object: JsonObject): void {
   const spec = ensure(object, "spec");

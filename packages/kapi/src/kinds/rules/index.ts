@@ -3,14 +3,19 @@
  */
 import { admissionRules } from "./admission.ts";
 import { autoscalingRules } from "./autoscaling.ts";
-import { clusterRules } from "./cluster.ts";
+import { apiMachineryRules } from "./api-machinery.ts";
+import { certificateRules } from "./certificate.ts";
+import { deviceRules } from "./device.ts";
+import { eventRules } from "./event.ts";
+import { nodeRules } from "./node.ts";
+import { quotaRules } from "./quota.ts";
 import { configurationRules } from "./configuration.ts";
 import { definitionRules } from "./definition.ts";
 import { jobRules } from "./job.ts";
 import { networkingRules } from "./networking.ts";
 import { podRules } from "./pod.ts";
 import { rbacRules } from "./rbac.ts";
-import { noRules, type KindRules, type RuleTable } from "./rules.ts";
+import { noRules, type KindRules, type RuleTable } from "./kind-rules.ts";
 import { serviceRules } from "./service.ts";
 import { volumeRules } from "./volume.ts";
 import { workloadRules } from "./workload.ts";
@@ -18,7 +23,12 @@ import { workloadRules } from "./workload.ts";
 const table: RuleTable = {
   ...admissionRules,
   ...autoscalingRules,
-  ...clusterRules,
+  ...apiMachineryRules,
+  ...certificateRules,
+  ...deviceRules,
+  ...eventRules,
+  ...nodeRules,
+  ...quotaRules,
   ...configurationRules,
   ...definitionRules,
   ...jobRules,

@@ -17,7 +17,7 @@ import {
 import { isTimeZone, scheduleError } from "./cron-schedule.ts";
 import { podTemplateDefaults } from "./pod-defaults.ts";
 import { checkTemplate, podSpecWarnings } from "./pod.ts";
-import type { RuleTable } from "./rules.ts";
+import type { RuleTable } from "./kind-rules.ts";
 
 const maxInt32 = 2_147_483_647;
 const uidLabels = ["batch.kubernetes.io/controller-uid", "controller-uid"];

@@ -16,7 +16,7 @@ import {
   type Errors,
 } from "./checks.ts";
 import { cidrContains, cidrError, cidrFamily, ipError, ipFamily } from "./network-address.ts";
-import type { KindRules, RuleTable } from "./rules.ts";
+import type { KindRules, RuleTable } from "./kind-rules.ts";
 
 function checkBackend(backend: JsonObject | undefined, path: string, errors: Errors): void {
   if (backend === undefined) return;

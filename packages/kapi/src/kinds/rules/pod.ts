@@ -9,7 +9,7 @@ import { child, ensure, items, text } from "../read.ts";
 import { labelMap, type Errors } from "./checks.ts";
 import { podDefaults, podTemplateDefaults, qualityOfService } from "./pod-defaults.ts";
 import { checkPodSpec } from "./pod-validation.ts";
-import type { RuleTable } from "./rules.ts";
+import type { RuleTable } from "./kind-rules.ts";
 
 /** A pod spec without what may change after creation. */
 function fixedPart(pod: JsonObject): unknown {

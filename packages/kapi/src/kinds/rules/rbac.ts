@@ -7,7 +7,7 @@ import type { FieldError } from "../../resource.ts";
 import { invalid, notSupported, required } from "../../schema/field-error.ts";
 import { child, items, setDefaults, text, texts } from "../read.ts";
 import { dnsName, labelSelector, type Errors } from "./checks.ts";
-import type { KindRules, RuleTable } from "./rules.ts";
+import type { KindRules, RuleTable } from "./kind-rules.ts";
 
 const group = "rbac.authorization.k8s.io";
 

@@ -10,7 +10,7 @@ import { duplicate, forbidden, invalid, notSupported, required } from "../../sch
 import { child, ensure, has, items, number, setDefaults, text, texts } from "../read.ts";
 import { dnsName, labelMap, oneOf, portNumber, portReference, type Errors } from "./checks.ts";
 import { cidrError, cidrFamily, ipError, ipFamily, specialAddressError } from "./network-address.ts";
-import type { KindRules, RuleTable } from "./rules.ts";
+import type { KindRules, RuleTable } from "./kind-rules.ts";
 
 const isExposed = (spec: JsonObject): boolean => {
   const type = text(spec, "type");

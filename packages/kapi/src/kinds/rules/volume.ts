@@ -10,7 +10,7 @@ import { child, ensure, entries, has, items, setDefaults, text, texts } from "..
 import { checkNodeTerm } from "./pod-validation.ts";
 import { dnsName, immutable, labelSelector, nonNegativeQuantity, type Errors } from "./checks.ts";
 import { legacyVolumeDefaults } from "./pod-defaults.ts";
-import type { KindRules, RuleTable } from "./rules.ts";
+import type { KindRules, RuleTable } from "./kind-rules.ts";
 
 function checkAccessModes(spec: JsonObject | undefined, errors: Errors): void {
   const modes = texts(spec, "accessModes");

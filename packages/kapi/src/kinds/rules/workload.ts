@@ -19,7 +19,7 @@ import {
 } from "./checks.ts";
 import { podTemplateDefaults } from "./pod-defaults.ts";
 import { checkTemplate, podSpecWarnings } from "./pod.ts";
-import type { KindRules, RuleTable } from "./rules.ts";
+import type { KindRules, RuleTable } from "./kind-rules.ts";
 
 const specOf = (object: JsonObject): JsonObject => ensure(object, "spec");
 const templateOf = (object: JsonObject): JsonObject | undefined => child(object, "spec", "template");

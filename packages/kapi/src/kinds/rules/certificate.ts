@@ -1,0 +1,80 @@
+/**
+ * Rules of CertificateSigningRequests.
+ */
+import { at, type JsonObject } from "@kontinuum/std";
+import { cloneJson } from "../../json/json.ts";
+import type { FieldError, StrategyContext } from "../../resource.ts";
+import { invalid, required } from "../../schema/field-error.ts";
+import { child, ensure, has, items, number, text, texts } from "../read.ts";
+import type { KindRules, RuleTable } from "./kind-rules.ts";
+
+/** The requester is whoever sends the request; nobody can sign up for somebody else. */
+function requester(object: JsonObject, context: StrategyContext): void {
+  const spec = ensure(object, "spec");
+  const { name, uid, groups, extra } = context.user;
+  spec.username = name;
+  if (uid === undefined) delete spec.uid;
+  else spec.uid = uid;
+  spec.groups = [...groups];
+  if (extra === undefined) delete spec.extra;
+  else spec.extra = Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]]));
+}
+
+const pemRequest = /-----BEGIN (NEW )?CERTIFICATE REQUEST-----/;
+
+const signingRequest: KindRules = {
+  prepareCreate: requester,
+  prepareUpdate(object, old) {
+    object.spec = cloneJson(old.spec);
+  },
+  prepareSubresource(object, old) {
+    const conditions = at(object, "status", "conditions");
+    object.spec = cloneJson(old.spec);
+    object.status = {
+      ...cloneJson(child(old, "status") ?? {}),
+      ...(conditions === undefined ? {} : { conditions }),
+    };
+  },
+  validate(object) {
+    const errors: FieldError[] = [];
+    const spec = child(object, "spec");
+    const body = Buffer.from(text(spec, "request"), "base64").toString("latin1");
+    if (!pemRequest.test(body)) {
+      errors.push(
+        invalid("spec.request", "<contents redacted>", "PEM block type must be CERTIFICATE REQUEST"),
+      );
+    }
+    if (texts(spec, "usages").length === 0) errors.push(required("spec.usages"));
+    const signer = text(spec, "signerName");
+    if (signer !== "" && !/^[^/]+\.[^/]+\/.+$/.test(signer)) {
+      errors.push(
+        invalid(
+          "spec.signerName",
+          signer,
+          'must be a fully qualified domain and path of the form "example.com/signer-name"',
+        ),
+      );
+    }
+    if (has(spec, "expirationSeconds") && number(spec, "expirationSeconds") < 600) {
+      errors.push(
+        invalid(
+          "spec.expirationSeconds",
+          number(spec, "expirationSeconds"),
+          "may not specify a duration less than 600 seconds (10 minutes)",
+        ),
+      );
+    }
+    const types = new Set(items(object, "status", "conditions").map((condition) => text(condition, "type")));
+    if (types.has("Approved") && types.has("Denied")) {
+      errors.push(
+        invalid("status.conditions", "Denied", "Approved and Denied conditions are mutually exclusive"),
+      );
+    }
+    return errors;
+  },
+};
+
+/** Rules of signing requests. */
+export const certificateRules: RuleTable = {
+  "certificates.k8s.io/v1/CertificateSigningRequest": signingRequest,
+};
