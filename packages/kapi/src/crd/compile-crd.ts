@@ -161,10 +161,9 @@ function compileVersion(
  * @throws CodedError `invalid_argument` when a schema cannot be used.
  */
 export function compileCrd(manifest: JsonObject, conversion?: CrdConversion): readonly ResourceDefinition[] {
-  const group = stringAt(manifest, "spec", "group") ?? "";
   const isWebhook = stringAt(manifest, "spec", "conversion", "strategy") === "Webhook";
   const convert =
-    isWebhook && conversion ? webhookConverter(group, conversion.call, conversion.newUid) : undefined;
+    isWebhook && conversion ? webhookConverter(conversion.call, conversion.newUid) : undefined;
   return crdVersions(manifest).flatMap((version, index) =>
     own(version, "served") === true ? compileVersion(manifest, version, index, convert) : [],
   );

@@ -109,12 +109,10 @@ export function convertedObjects(
  * @throws CodedError `internal` from the returned function, worded as the API server does.
  */
 export function webhookConverter(
-  group: string,
   call: ConversionCall,
   newUid: () => string,
-): (objects: readonly JsonObject[], toVersion: string) => Promise<readonly JsonObject[]> {
-  return async (objects, toVersion) => {
-    const apiVersion = `${group}/${toVersion}`;
+): (objects: readonly JsonObject[], toApiVersion: string) => Promise<readonly JsonObject[]> {
+  return async (objects, apiVersion) => {
     const pending = objects.filter((object) => own(object, "apiVersion") !== apiVersion);
     if (pending.length === 0) return objects;
     const uid = newUid();
