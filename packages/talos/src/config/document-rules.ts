@@ -5,10 +5,18 @@
  * expressions are only checked for closed brackets and texts: evaluating them is the node's.
  */
 import { at, isObject } from "@kontinuum/std";
-import ipaddr from "ipaddr.js";
+import { parseCertificate, pemLabel } from "../pki/pem.ts";
 import { isMainDocument, type ConfigDocument } from "./config-document.ts";
 import { documentKinds } from "./document-shapes.ts";
-import { documentsOfKind, mainDocumentOf, readMachineConfig, textOf, texts } from "./machine-config-facts.ts";
+import { isAddress, isNetwork } from "./ip-text.ts";
+import {
+  documentsOfKind,
+  mainDocumentOf,
+  objects,
+  readMachineConfig,
+  textOf,
+  texts,
+} from "./machine-config-facts.ts";
 
 type Rule = (document: ConfigDocument) => readonly (string | false)[];
 
@@ -22,9 +30,7 @@ const needsList = (document: ConfigDocument, ...path: string[]): string | false 
 };
 
 const needsAddressName: Rule = (document) => [
-  textOf(document["name"]) !== "" &&
-    !ipaddr.isValid(textOf(document["name"])) &&
-    "name must be an IP address",
+  textOf(document["name"]) !== "" && !isAddress(textOf(document["name"])) && "name must be an IP address",
 ];
 
 const between = (document: ConfigDocument, key: string, low: number, high: number): string | false => {
@@ -36,6 +42,24 @@ const between = (document: ConfigDocument, key: string, low: number, high: numbe
   );
 };
 
+/** Routing tables the kernel keeps for itself. */
+const reservedTables = new Set(["", "unspec", "default", "main", "local", "0", "253", "254", "255"]);
+
+/** 32 bytes in base64 (WireGuard). */
+function isWireguardKey(value: unknown): boolean {
+  const text = textOf(value);
+  return /^[A-Za-z0-9+/]{43}=$/.test(text) && Buffer.from(text, "base64").length === 32;
+}
+
+function isPemCertificate(value: unknown): boolean {
+  try {
+    parseCertificate(textOf(value), "certificate");
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const rules: Readonly<Record<string, Rule>> = {
   BondConfig: (document) => [needsList(document, "links"), needs(document, "bondMode")],
   VLANConfig: (document) => [
@@ -44,10 +68,50 @@ const rules: Readonly<Record<string, Rule>> = {
     needs(document, "parent"),
   ],
   Layer2VIPConfig: (document) => [...needsAddressName(document), needs(document, "link")],
-  HCloudVIPConfig: (document) => [...needsAddressName(document), needs(document, "link")],
+  HCloudVIPConfig: (document) => [
+    ...needsAddressName(document),
+    needs(document, "link"),
+    needs(document, "apiToken"),
+  ],
+  VRFConfig: ({ table }) => [reservedTables.has(textOf(table)) && "table is reserved"],
+  WireguardConfig: ({ privateKey, peers }) => [
+    !isWireguardKey(privateKey) && "privateKey is no key",
+    objects(peers).some(({ publicKey }) => !isWireguardKey(publicKey)) && "a peer's publicKey is no key",
+    objects(peers).some(({ presharedKey }) => textOf(presharedKey) !== "" && !isWireguardKey(presharedKey)) &&
+      "a peer's presharedKey is no key",
+  ],
+  RegistryTLSConfig: ({ ca, clientIdentity }) => [
+    textOf(ca) !== "" && !isPemCertificate(ca) && "ca is no certificate",
+    isObject(clientIdentity) &&
+      !isPemCertificate(clientIdentity["cert"]) &&
+      "clientIdentity.cert is no certificate",
+    isObject(clientIdentity) &&
+      pemLabel(textOf(clientIdentity["key"])) === undefined &&
+      "clientIdentity.key is no key",
+  ],
   StaticHostConfig: (document) => [...needsAddressName(document), needsList(document, "hostnames")],
-  KmsgLogConfig: (document) => [needs(document, "url")],
-  SideroLinkConfig: (document) => [needs(document, "apiUrl")],
+  KmsgLogConfig: (document) => [
+    needs(document, "url"),
+    !/^(?:$|(?:tcp|udp):\/\/)/.test(textOf(document["url"])) && "url must begin with tcp:// or udp://",
+  ],
+  SideroLinkConfig: (document) => [
+    needs(document, "apiUrl"),
+    !/^(?:$|(?:https|grpc):\/\/)/.test(textOf(document["apiUrl"])) &&
+      "apiUrl must begin with https:// or grpc://",
+  ],
+  TCPProbeConfig: (document) => [needs(document, "endpoint")],
+  LinkAliasConfig: (document) => [
+    needs(document, "selector", "match"),
+    !isClosed(textOf(at(document, "selector", "match"))) && "selector.match is not an expression",
+  ],
+  BlackholeRouteConfig: ({ name }) => [
+    !isNetwork(textOf(name)) && "name must be an address with prefix length",
+  ],
+  ExternalVolumeConfig: (document) => [volumeName(document), needs(document, "filesystemType")],
+  ExistingVolumeConfig: (document) => [
+    volumeName(document),
+    needs(document, "discovery", "volumeSelector", "match"),
+  ],
   EventSinkConfig: ({ endpoint }) => [
     !/^\S+:\d{1,5}$/.test(textOf(endpoint)) && "endpoint must be an address with port",
   ],
@@ -57,7 +121,11 @@ const rules: Readonly<Record<string, Rule>> = {
       needsList(document, "environment") !== false &&
       "configFiles or environment is required",
   ],
-  NetworkRuleConfig: (document) => [needsList(document, "portSelector", "ports")],
+  NetworkRuleConfig: (document) => [
+    needsList(document, "portSelector", "ports"),
+    objects(document["ingress"]).some(({ subnet }) => textOf(subnet) === "") &&
+      "an entry of ingress has no subnet",
+  ],
   ZswapConfig: (document) => [between(document, "maxPoolPercent", 0, 100)],
   OOMConfig: ({ triggerExpression, cgroupRankingExpression }) => [
     !isClosed(textOf(triggerExpression)) && "triggerExpression is not an expression",
@@ -67,20 +135,50 @@ const rules: Readonly<Record<string, Rule>> = {
     textOf(document["volumeType"]) === "directory" ? [] : provisionedErrors(document),
   RawVolumeConfig: (document) => provisionedErrors(document),
   SwapVolumeConfig: (document) => provisionedErrors(document),
-  VolumeConfig: ({ name, provisioning }) => [
-    textOf(name) !== "" &&
-      !["STATE", "EPHEMERAL", "IMAGECACHE"].includes(textOf(name)) &&
+  VolumeConfig: (document) => [
+    sizeOrder(document),
+    !["", "STATE", "EPHEMERAL", "IMAGECACHE"].includes(textOf(document["name"])) &&
       "name must be STATE, EPHEMERAL or IMAGECACHE",
-    !isClosed(textOf(at(provisioning, "diskSelector", "match"))) &&
+    !isClosed(textOf(at(document, "provisioning", "diskSelector", "match"))) &&
       "provisioning.diskSelector.match is not an expression",
   ],
 };
+
+function volumeName({ name }: ConfigDocument): string | false {
+  return !/^[A-Za-z0-9-]*$/.test(textOf(name)) && "name may hold letters, digits and hyphens only";
+}
+
+const units: Readonly<Record<string, number>> = { "": 0, k: 1, m: 2, g: 3, t: 4, p: 5, e: 6 };
+
+/** Bytes of `10GiB`; a decimal and a binary unit count by 1000 and by 1024. */
+function bytesOf(size: string): number | undefined {
+  const match = /^([-+]?)\s*(\d+(?:\.\d+)?)\s*([kmgtpe]?)(i?)b?$/i.exec(size);
+  if (!match) return undefined;
+  const [, sign, number = "0", unit = "", binary] = match;
+  const bytes = Number(number) * (binary ? 1024 : 1000) ** (units[unit.toLowerCase()] ?? 0);
+  return sign === "-" ? -bytes : bytes;
+}
+
+function sizeOrder(document: ConfigDocument): string | false {
+  const [low, high] = ["minSize", "maxSize"].map((key) => bytesOf(textOf(at(document, "provisioning", key))));
+  if (low !== undefined && low < 0) return "provisioning.minSize cannot be negative";
+  // A negative maximum is counted from the disk's end, so it cannot be compared here.
+  return (
+    low !== undefined &&
+    high !== undefined &&
+    high > 0 &&
+    low > high &&
+    "provisioning.minSize exceeds maxSize"
+  );
+}
 
 function provisionedErrors(document: ConfigDocument): (string | false)[] {
   const match = textOf(at(document, "provisioning", "diskSelector", "match"));
   const wholeDisk = textOf(document["volumeType"]) === "disk";
   const sized = ["minSize", "maxSize"].some((key) => textOf(at(document, "provisioning", key)) !== "");
   return [
+    volumeName(document),
+    sizeOrder(document),
     match === "" && "provisioning.diskSelector.match is required",
     !isClosed(match) && "provisioning.diskSelector.match is not an expression",
     !sized && !wholeDisk && "provisioning.minSize or provisioning.maxSize is required",
@@ -115,11 +213,25 @@ export function documentErrors(documents: readonly ConfigDocument[]): string[] {
     if (known?.named && name === "") errors.push(`${kind}: name is required`);
     const found = (Object.hasOwn(rules, kind) && rules[kind]?.(document)) || [];
     for (const error of found) if (error !== false) errors.push(`${place}: ${error}`);
-    if (isObject(document["encryption"]) && textOf(at(document, "encryption", "provider")) !== "luks2") {
+    if (known?.link && objects(document["addresses"]).some((entry) => textOf(entry["address"]) === "")) {
+      errors.push(`${place}: an entry of addresses has no address`);
+    }
+    if (
+      Object.keys(encryptionOf(document)).length > 0 &&
+      textOf(at(document, "encryption", "provider")) !== "luks2"
+    ) {
       errors.push(`${place}: encryption.provider must be luks2`);
     }
   }
+  const kubeSpan = isObject(at(mainDocumentOf(documents), "machine", "network", "kubespan"));
+  if (kubeSpan && documentsOfKind(documents, "KubeSpanConfig").length > 0) {
+    errors.push("KubeSpanConfig conflicts with machine.network.kubespan");
+  }
   return [...errors, ...hostnameErrors(documents), ...encryptionKeyErrors(documents)];
+}
+
+function encryptionOf({ encryption }: ConfigDocument): Record<string, unknown> {
+  return isObject(encryption) ? encryption : {};
 }
 
 function hostnameErrors(documents: readonly ConfigDocument[]): string[] {
@@ -164,5 +276,5 @@ export function documentWarnings(documents: readonly ConfigDocument[]): string[]
 
 /** Whether every entry is a network, or one left out with `!`. */
 export function areSubnets(value: unknown): boolean {
-  return texts(value).every((entry) => ipaddr.isValidCIDR(entry.replace(/^!/, "")));
+  return texts(value).every((entry) => isNetwork(entry.replace(/^!/, "")));
 }

@@ -169,7 +169,7 @@ function selectorOf(selector: Record<string, unknown>): DiskSelector {
 
 function volumeFacts(documents: readonly ConfigDocument[], legacy: unknown): MachineConfigFacts["volumes"] {
   const own = documents
-    .filter((document) => isObject(document["encryption"]))
+    .filter(({ encryption }) => isObject(encryption) && Object.keys(encryption).length > 0)
     .map((document) => ({
       name: textOf(document["name"]),
       keys: keyFacts(at(document, "encryption", "keys")),

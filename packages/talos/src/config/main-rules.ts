@@ -3,10 +3,10 @@
  * sentence that names the place; none shows a value that could be a secret.
  */
 import { at, isDnsSubdomain, isObject } from "@kontinuum/std";
-import ipaddr from "ipaddr.js";
 import type { ConfigDocument } from "./config-document.ts";
 import { areSubnets } from "./document-rules.ts";
 import { documentKinds } from "./document-shapes.ts";
+import { isAddress, isNetwork } from "./ip-text.ts";
 import { isLabelValue, isQualifiedName, isTaint } from "./kubernetes-names.ts";
 import {
   documentsOfKind,
@@ -36,7 +36,7 @@ export function mainErrors(context: RuleContext): { errors: string[]; warnings: 
   if (!isObject(main["machine"])) errors.push("machine instructions are required");
   if (!isObject(main["cluster"])) errors.push("cluster instructions are required");
   if (errors.length > 0) return { errors, warnings };
-  if (main["persist"] === false) errors.push("persist: false is not supported");
+  if (/^(false|no|n|off)$/i.test(textOf(main["persist"]))) errors.push("persist: false is not supported");
   const facts = readMachineConfig(context.documents);
   errors.push(
     ...typeErrors(facts),
@@ -93,12 +93,18 @@ function caErrors(facts: MachineConfigFacts, main: ConfigDocument): string[] {
     if (isObject(at(main, "cluster", "etcd")) && !facts.etcdCa?.crt)
       errors.push("cluster.etcd.ca is required");
   } else {
+    if (osCa && !osCa.crt && facts.acceptedOsCas.length === 0) errors.push("machine.ca.crt is required");
     if (osCa?.key) errors.push("machine.ca.key is not allowed on a worker");
     if (kubernetesCa?.key) errors.push("cluster.ca.key is not allowed on a worker");
     if (isObject(at(main, "cluster", "etcd"))) errors.push("cluster.etcd is not allowed on a worker");
-    if (facts.vip !== undefined) errors.push("a virtual shared IP is not allowed on a worker");
+    if (hasLegacyVip(main)) errors.push("a virtual shared IP is not allowed on a worker");
   }
   return errors;
+}
+
+function hasLegacyVip(main: ConfigDocument): boolean {
+  const devices = objects(at(main, "machine", "network", "interfaces"));
+  return devices.some((device) => [device, ...objects(device["vlans"])].some(({ vip }) => isObject(vip)));
 }
 
 function installErrors(facts: MachineConfigFacts, main: ConfigDocument, context: RuleContext): string[] {
@@ -142,9 +148,12 @@ function networkErrors(facts: MachineConfigFacts, main: ConfigDocument): string[
       errors.push(`cluster.network.cni.urls are not allowed with ${facts.cni}`);
     }
   }
-  const kubeSpan = at(main, "machine", "network", "kubespan", "enabled") === true;
-  if (kubeSpan && at(main, "cluster", "discovery", "enabled") !== true) {
-    errors.push("machine.network.kubespan needs cluster.discovery");
+  if (at(main, "machine", "network", "kubespan", "enabled") === true) {
+    if (at(main, "cluster", "discovery", "enabled") !== true) {
+      errors.push("machine.network.kubespan needs cluster.discovery");
+    }
+    if (!facts.clusterId) errors.push("machine.network.kubespan needs cluster.id");
+    if (!facts.clusterSecret) errors.push("machine.network.kubespan needs cluster.secret");
   }
   for (const [index, device] of objects(at(main, "machine", "network", "interfaces")).entries()) {
     errors.push(...deviceErrors(device).map((error) => `machine.network.interfaces.${index}: ${error}`));
@@ -157,13 +166,13 @@ function deviceErrors(device: Record<string, unknown>): string[] {
   if ((textOf(device["interface"]) !== "") === isObject(device["deviceSelector"])) {
     errors.push("exactly one of interface and deviceSelector is required");
   }
-  const isAddress = (value: string): boolean => ipaddr.isValid(value) || ipaddr.isValidCIDR(value);
-  if (!texts(device["addresses"]).every(isAddress)) errors.push("an address is none");
+  if (!texts(device["addresses"]).every((entry) => isAddress(entry) || isNetwork(entry)))
+    errors.push("an address is none");
   for (const route of objects(device["routes"])) {
     const network = textOf(route["network"]);
     const gateway = textOf(route["gateway"]);
-    if (network !== "" && !ipaddr.isValidCIDR(network)) errors.push("a route's network is none");
-    if (gateway !== "" && !ipaddr.isValid(gateway)) errors.push("a route's gateway is none");
+    if (network !== "" && !isNetwork(network)) errors.push("a route's network is none");
+    if (gateway !== "" && !isAddress(gateway)) errors.push("a route's gateway is none");
     if (network === "" && gateway === "") errors.push("a route has neither network nor gateway");
   }
   return errors;

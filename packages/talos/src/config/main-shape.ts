@@ -3,7 +3,6 @@
  * because the node accepts those too. Names and types are Talos' public configuration reference.
  */
 import {
-  any,
   args,
   base64,
   bool,
@@ -18,6 +17,7 @@ import {
   since,
   sizeCondition,
   text,
+  uint,
   words,
   type Shape,
 } from "./shape.ts";
@@ -26,9 +26,9 @@ const pair = object({ crt: base64, key: base64 });
 const certificate = object({ crt: base64 });
 const env = map(text);
 
-const route = object({ network: text, gateway: text, source: text, metric: int, mtu: int });
+const route = object({ network: text, gateway: text, source: text, metric: uint, mtu: uint });
 const vip = object({ ip, equinixMetal: object({ apiToken: text }), hcloud: object({ apiToken: text }) });
-const dhcpOptions = object({ routeMetric: int, ipv4: bool, ipv6: bool, duidv6: text });
+const dhcpOptions = object({ routeMetric: uint, ipv4: bool, ipv6: bool, duidv6: text });
 const deviceSelector = object({
   busPath: text,
   hardwareAddr: text,
@@ -52,21 +52,21 @@ const bond = object({
   primaryReselect: text,
   failOverMac: text,
   adSelect: text,
-  miimon: int,
-  updelay: int,
-  downdelay: int,
-  arpInterval: int,
-  resendIgmp: int,
-  minLinks: int,
-  lpInterval: int,
-  packetsPerSlave: int,
-  numPeerNotif: int,
-  tlbDynamicLb: int,
-  allSlavesActive: int,
+  miimon: uint,
+  updelay: uint,
+  downdelay: uint,
+  arpInterval: uint,
+  resendIgmp: uint,
+  minLinks: uint,
+  lpInterval: uint,
+  packetsPerSlave: uint,
+  numPeerNotif: uint,
+  tlbDynamicLb: uint,
+  allSlavesActive: uint,
   useCarrier: bool,
-  adActorSysPrio: int,
-  adUserPortKey: int,
-  peerNotifyDelay: int,
+  adActorSysPrio: uint,
+  adUserPortKey: uint,
+  peerNotifyDelay: uint,
 });
 
 const device = object({
@@ -88,8 +88,8 @@ const device = object({
       cidr: text,
       routes: list(route),
       dhcp: bool,
-      vlanId: int,
-      mtu: int,
+      vlanId: uint,
+      mtu: uint,
       vip,
       dhcpOptions,
     }),
@@ -126,7 +126,7 @@ const network = object({
     advertiseKubernetesNetworks: bool,
     allowDownPeerBypass: bool,
     harvestExtraEndpoints: bool,
-    mtu: int,
+    mtu: uint,
     filters: object({ endpoints: list(text), excludeAdvertisedNetworks: list(cidr) }),
   }),
   disableSearchDomain: bool,
@@ -142,8 +142,8 @@ const kubelet = object({
       type: text,
       source: text,
       options: list(text),
-      uidMappings: list(object({ containerID: int, hostID: int, size: int })),
-      gidMappings: list(object({ containerID: int, hostID: int, size: int })),
+      uidMappings: list(object({ containerID: uint, hostID: uint, size: uint })),
+      gidMappings: list(object({ containerID: uint, hostID: uint, size: uint })),
     }),
   ),
   extraConfig: mapping,
@@ -189,8 +189,8 @@ const encryption = object({
     }),
   ),
   cipher: text,
-  keySize: int,
-  blockSize: int,
+  keySize: uint,
+  blockSize: uint,
   options: list(text),
 });
 
@@ -319,4 +319,4 @@ const cluster = object({
 });
 
 /** The main document. */
-export const mainShape: Shape = object({ version: any, debug: bool, persist: bool, machine, cluster });
+export const mainShape: Shape = object({ version: text, debug: bool, persist: bool, machine, cluster });

@@ -6,11 +6,11 @@
  * a truth value is wanted, and null stands for "not given" everywhere.
  */
 import { isObject } from "@kontinuum/std";
-import ipaddr from "ipaddr.js";
+import { isAddress, isNetwork } from "./ip-text.ts";
 
 /** What a value may be. */
 export type Shape =
-  | { readonly is: "text" | "bool" | "int" | "any" | "mapping" | "args" }
+  | { readonly is: "text" | "bool" | "int" | "uint" | "any" | "mapping" | "args" }
   | { readonly is: "matching"; readonly what: string; test(text: string): boolean }
   | { readonly is: "list"; readonly of: Shape }
   | { readonly is: "map"; readonly of: Shape }
@@ -21,6 +21,8 @@ export type Shape =
 export const text: Shape = { is: "text" };
 export const bool: Shape = { is: "bool" };
 export const int: Shape = { is: "int" };
+/** A whole number from 0. */
+export const uint: Shape = { is: "uint" };
 /** Anything at all. */
 export const any: Shape = { is: "any" };
 /** A mapping whose content is Kubernetes' or another's business. */
@@ -33,7 +35,7 @@ export const map = (of: Shape): Shape => ({ is: "map", of });
 export const object = (fields: Readonly<Record<string, Shape>>): Shape => ({ is: "object", fields });
 /** A field that exists only from Talos 1.`minor` on. */
 export const since = (minor: number, of: Shape): Shape => ({ is: "since", minor, of });
-/** One of a few words. */
+/** One of a few words, or none. */
 export const words = (...allowed: readonly string[]): Shape => ({
   is: "matching",
   what: `one of ${allowed.join(", ")}`,
@@ -42,25 +44,20 @@ export const words = (...allowed: readonly string[]): Shape => ({
 
 const matching = (what: string, test: (text: string) => boolean): Shape => ({ is: "matching", what, test });
 
-export const cidr = matching("an address with prefix length", (value) => {
-  const [address = "", length = "", ...rest] = value.split("/");
-  if (rest.length > 0 || !/^\d{1,3}$/.test(length)) return false;
-  if (ipaddr.IPv4.isValidFourPartDecimal(address)) return Number(length) <= 32;
-  return ipaddr.IPv6.isValid(address) && Number(length) <= 128;
-});
+export const cidr = matching("an address with prefix length", isNetwork);
 
-export const ip = matching("an IP address", (value) => {
-  return ipaddr.IPv4.isValidFourPartDecimal(value) || ipaddr.IPv6.isValid(value);
-});
+export const ip = matching("an IP address", isAddress);
 
 /** `<address>:<port>`, IPv6 in brackets. */
 export const addressPort = matching("an address with port", (value) => {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+)):(\d{1,5})$/.exec(value);
-  const [, six, four, port] = match ?? [];
-  const address =
-    six === undefined ? ipaddr.IPv4.isValidFourPartDecimal(four ?? "") : ipaddr.IPv6.isValid(six);
-  return address && Number(port) <= 65_535;
+  const [, six, four, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([0-9.]+)):(\d{1,5})$/.exec(value) ?? [];
+  return isAddress(six ?? four ?? "") && Number(port) <= 65_535;
 });
+
+/** A number of bytes: `10GiB`, `2.5TB`; a negative one counts from the end. */
+export const byteSize = matching("a size such as 10GiB", (value) =>
+  /^[-+]?\s*\d+(?:\.\d+)?\s*(?:[kmgtpe]i?b?|b)?$/i.test(value),
+);
 
 /** A disk size with an optional comparison: `4GB`, `>= 1TB`. */
 export const sizeCondition = matching("a size with an optional comparison", (value) =>
@@ -86,8 +83,11 @@ export const url = (...schemes: readonly string[]): Shape =>
     }
   });
 
-/** Base64 in the standard alphabet. */
-export const base64 = matching("base64", (value) => /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(value));
+/** Base64 in the standard alphabet, padded; line ends are skipped. */
+export const base64 = matching("base64", (value) => {
+  const digits = value.replaceAll(/[\r\n]/g, "");
+  return digits.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(digits);
+});
 
 /** What does not fit. Values are never shown: they may be secrets. */
 export interface Misfit {
@@ -121,6 +121,9 @@ function visit(value: unknown, shape: Shape, minor: number, path: string, found:
       return;
     case "int":
       if (!Number.isInteger(value)) expect("a whole number");
+      return;
+    case "uint":
+      if (!Number.isInteger(value) || Number(value) < 0) expect("a whole number from 0");
       return;
     case "mapping":
       if (!isObject(value)) expect("a mapping");

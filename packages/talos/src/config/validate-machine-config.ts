@@ -94,8 +94,6 @@ function decodingErrors(documents: readonly ConfigDocument[], minor: number): st
 
 function documentMisfits(document: ConfigDocument, id: string, minor: number): string[] {
   if (isMainDocument(document)) {
-    const { version } = document;
-    if (version !== undefined && version !== "v1alpha1") return [`unknown version of the main document`];
     return describe(misfits(document, mainShape, minor), id);
   }
   const { apiVersion, kind } = document;
