@@ -5,7 +5,7 @@ import { Option } from "@commander-js/extra-typings";
 import type { Terminal } from "./terminal.ts";
 
 /** Forms of output. */
-export const outputFormats = ["table", "json", "name"] as const;
+const outputFormats = ["table", "json", "name"] as const;
 /** One of {@link outputFormats}. */
 export type OutputFormat = (typeof outputFormats)[number];
 

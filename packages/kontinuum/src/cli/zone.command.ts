@@ -82,7 +82,7 @@ Examples:
             timeoutMs,
             pollMs,
             signal: terminal.signal,
-            onProgress: progress.show,
+            onProgress: (line) => progress.show(line),
           });
         } finally {
           progress.end();

@@ -31,6 +31,6 @@ export function parseListenAddress(source: string, text: string, anonymous: bool
 }
 
 /** Whether `host` names this machine only. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -134,8 +134,9 @@ function problemIn(schema: JsonObject, value: unknown, path: string): string | u
 
 function problemInFields(schema: JsonObject, value: JsonObject, path: string): string | undefined {
   const required: unknown[] = Array.isArray(schema["required"]) ? schema["required"] : [];
-  const missing = required.find((name) => typeof name === "string" && isAbsent(value[name]));
-  if (missing !== undefined) return `${path}.${String(missing)} is missing`;
+  for (const name of required) {
+    if (typeof name === "string" && isAbsent(value[name])) return `${path}.${name} is missing`;
+  }
   const properties = asSchema(schema["properties"]);
   return first(Object.entries(value), ([name, child]) => {
     const field = Object.hasOwn(properties, name) ? properties[name] : schema["additionalProperties"];

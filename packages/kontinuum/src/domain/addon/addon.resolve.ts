@@ -77,7 +77,7 @@ export function resolveAddon(addon: Addon): ResolvedAddon {
 }
 
 /** Whether a chart name is a reference into an OCI registry. */
-export const isOci = (name: string): boolean => /^oci:\/\/[A-Za-z0-9][A-Za-z0-9._:/-]*$/.test(name);
+const isOci = (name: string): boolean => /^oci:\/\/[A-Za-z0-9][A-Za-z0-9._:/-]*$/.test(name);
 
 function isHttps(text: string): boolean {
   const url = URL.parse(text);

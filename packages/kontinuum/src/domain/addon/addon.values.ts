@@ -6,10 +6,8 @@
  */
 import { evaluate } from "@marcbachmann/cel-js";
 import { CodedError, isObject, messageOf, type JsonObject } from "@kontinuum/std";
+import { kubePrismPort } from "@kontinuum/talos";
 import type { TalosCluster } from "../../kinds/index.ts";
-
-/** Port at which Talos serves the Kubernetes API on each node's loopback. */
-export const kubePrismPort = 7445;
 
 /** Deepest nesting of values that is followed. */
 const maxDepth = 64;

@@ -48,7 +48,7 @@ export function planReset(
 }
 
 /** Since when the machine is leaving, in milliseconds since the epoch, or `undefined`. */
-export function leavingSince({ metadata }: Instance): number | undefined {
+function leavingSince({ metadata }: Instance): number | undefined {
   const text = metadata.deletionTimestamp ?? metadata.annotations?.[annotations.release];
   if (text === undefined) return undefined;
   const since = Date.parse(text);

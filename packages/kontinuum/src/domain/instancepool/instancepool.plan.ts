@@ -22,8 +22,7 @@ export interface PoolPlan {
 const byName = (a: Instance, b: Instance): number => (a.metadata.name < b.metadata.name ? -1 : 1);
 
 /** Whether a pool holds the machine. */
-export const claimedBy = (instance: Instance): string | undefined =>
-  instance.metadata.labels?.[labels.claimedBy];
+const claimedBy = (instance: Instance): string | undefined => instance.metadata.labels?.[labels.claimedBy];
 
 const isLeaving = (instance: Instance): boolean =>
   instance.metadata.annotations?.[annotations.release] !== undefined;

@@ -166,7 +166,7 @@ export class ClusterPass {
 
   /** Health, members, and what follows for the cluster. */
   async #converge(access: TalosAccess): Promise<number> {
-    const { client, timings, health, signal, edges } = this.#context;
+    const { client, timings, health, signal } = this.#context;
     const { namespace, name } = this.#cluster.metadata;
     const key = `${namespace ?? ""}/${name}`;
     const problem = await health.check(
