@@ -323,7 +323,10 @@ class Server implements ApiServer {
     const { clock } = this.#edges;
     const until = clock.monotonic() + deadlineMs;
     const left = (): number => Math.max(0, until - clock.monotonic());
-    const bounded = (work: Promise<unknown>): Promise<unknown> => Promise.race([work, clock.sleep(left())]);
+    // The wait ends with the stop: a sleep left over would keep the process alive to the deadline.
+    const stopped = new AbortController();
+    const bounded = (work: Promise<unknown>): Promise<unknown> =>
+      Promise.race([work, clock.sleep(left(), stopped.signal).catch(() => {})]);
     this.#stopEmbedded.abort();
     await bounded(this.#embedded);
     this.#stopOwn.abort();
@@ -332,6 +335,7 @@ class Server implements ApiServer {
     // Ends every watch at its last sent version: clients go on elsewhere without listing again.
     await bounded(this.#storage.close());
     await this.#listener?.close(left());
+    stopped.abort();
     this.#state = "stopped";
   }
 
