@@ -119,6 +119,11 @@ export interface ServerOptions {
   readonly kinds?: readonly string[];
   /** Ensured (created or updated) and Established before `start` resolves. */
   readonly crds?: readonly CrdManifest[];
+  /**
+   * Answer ConversionReviews of these definitions, by name, in this process: used instead of the webhook that the
+   * definition names (whose strategy must be `Webhook`).
+   */
+  readonly converters?: Readonly<Record<string, (review: JsonObject) => JsonObject>>;
   readonly auth: {
     readonly authenticators: readonly Authenticator[];
     readonly authorizers: readonly Authorizer[];

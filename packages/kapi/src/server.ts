@@ -9,7 +9,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { Controller, Transport } from "@kontinuum/controller";
-import { CodedError, messageOf, systemEdges, type Edges, type JsonObject } from "@kontinuum/std";
+import { CodedError, messageOf, stringAt, systemEdges, type Edges, type JsonObject } from "@kontinuum/std";
 import { AdmissionChain } from "./admission/admission.ts";
 import { namespaceLifecycle } from "./admission/namespace-lifecycle.ts";
 import { serviceAddresses } from "./admission/service-addresses.ts";
@@ -172,6 +172,14 @@ class Server implements ApiServer {
           crdResource,
           transport: own,
           terminating: (value) => (this.#discovery.terminating = value),
+          conversion: (manifest) => {
+            const convert = options.converters?.[stringAt(manifest, "metadata", "name") ?? ""];
+            if (!convert) return undefined;
+            return {
+              call: (review) => Promise.resolve(convert(review)),
+              newUid: () => this.#edges.random.uuid(),
+            };
+          },
         })
       : undefined;
     this.#listener = options.listen ? this.#makeListener(options.listen) : undefined;

@@ -5,6 +5,7 @@ import type { CrdManifest } from "@kontinuum/kapi";
 import { addonKind } from "./addon.kind.ts";
 import { instanceKind } from "./instance.kind.ts";
 import { instancePoolKind } from "./instancepool.kind.ts";
+import { convertKontinuums } from "./kontinuum.conversion.ts";
 import { kontinuumKind } from "./kontinuum.kind.ts";
 import { talosClusterKind } from "./taloscluster.kind.ts";
 import { zoneKind } from "./zone.kind.ts";
@@ -27,3 +28,6 @@ export const crds: readonly CrdManifest[] = [
   talosClusterKind,
   addonKind,
 ].map((kind) => kind.crd);
+
+/** Conversions between versions, by the name of the definition. */
+export const converters = { "kontinuums.kontinuum.sh": convertKontinuums };

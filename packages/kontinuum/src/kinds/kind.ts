@@ -41,13 +41,15 @@ export interface KindVersion<Spec, Status> {
   readonly selectableFields?: readonly string[];
 }
 
-/** Names of a kind. */
+/** Names of a kind, and how its versions are converted. */
 export interface KindNames {
   readonly kind: string;
   readonly plural: string;
   readonly singular: string;
   /** What the kind is, for `kubectl explain`. */
   readonly description: string;
+  /** Address of the conversion webhook that the definition names, for kinds whose versions differ in shape. */
+  readonly conversionUrl?: string;
 }
 
 /** A kind: how to address it and how to install it. */
@@ -99,6 +101,14 @@ function manifest(names: KindNames, versions: readonly JsonObject[]): CrdManifes
         singular: names.singular,
       },
       versions,
+      ...(names.conversionUrl === undefined
+        ? {}
+        : {
+            conversion: {
+              strategy: "Webhook",
+              webhook: { clientConfig: { url: names.conversionUrl }, conversionReviewVersions: ["v1"] },
+            },
+          }),
     },
   };
 }

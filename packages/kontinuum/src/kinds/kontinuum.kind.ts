@@ -103,6 +103,8 @@ export const kontinuumKind = defineKind(
     plural: "kontinuums",
     singular: "kontinuum",
     description: "A running Kontinuum process: the hub, or the server of a zone.",
+    // Never dialled: the server converts these in process (see `converters` where it is made).
+    conversionUrl: "https://localhost:9443/convert",
   },
   {
     name: "v1alpha2",

@@ -29,7 +29,7 @@ import { defaultTimings, type Timings } from "../domain/timings.ts";
 import { ZoneLeases } from "../domain/zone-lease/zone-leases.ts";
 import { zoneController } from "../domain/zone/zone.controller.ts";
 import { ZoneKeyring } from "../identity/zone-keyring.ts";
-import { crds, systemNamespace } from "../kinds/index.ts";
+import { converters, crds, systemNamespace } from "../kinds/index.ts";
 import {
   startMachineApi,
   wantsMachineApi,
@@ -149,6 +149,7 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
       edges,
       controllers,
       routes: [console.route],
+      converters,
       // The hub keeps the store in order; a zone finds it so and may not change it.
       ...(keyring ? { crds, grpc: etcdProxy({ store, keyring, edges }) } : { housekeeping: false }),
     });
