@@ -32,7 +32,7 @@ export class GoldenBuilds {
     const builds = await Promise.all(ids.map((id) => this.get(id)));
     return builds
       .flatMap((build) => (build ? [build] : []))
-      .sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
+      .sort((a, b) => Date.parse(b.updatedAt) - Date.parse(a.updatedAt));
   }
 
   /** The build of this id, or `undefined`. */

@@ -112,35 +112,46 @@ export class WorkBoard {
     try {
       await watch.ready;
       ready();
-      for await (const batch of watch) for (const event of batch.events) this.#apply(event, listener);
+      for await (const batch of watch) this.#applyAll(batch.events, listener);
     } finally {
       watch.close();
     }
   }
 
-  #apply(event: StoreEvent, listener: BoardListener): void {
+  /** Applies a batch as a whole before anybody is told: a queue entry and its claim come together. */
+  #applyAll(events: readonly StoreEvent[], listener: BoardListener): void {
+    const notices = events.map((event) => this.#apply(event, listener));
+    for (const notice of notices) notice?.();
+  }
+
+  #apply(event: StoreEvent, listener: BoardListener): (() => void) | undefined {
     const key = event.kv.key.toString("utf8");
     if (event.type === "put") {
       this.#put(event.kv);
-      if (key.startsWith(keys.cancel())) listener.cancelled(key.slice(keys.cancel().length));
-      else if (key.startsWith(keys.queue())) listener.changed(machineOf(key));
-      return;
+      if (key.startsWith(keys.cancel())) return () => listener.cancelled(key.slice(keys.cancel().length));
+      return key.startsWith(keys.queue()) ? () => listener.changed(machineOf(key)) : undefined;
     }
     if (key.startsWith(keys.cancel())) {
       this.#cancels.delete(key.slice(keys.cancel().length));
-    } else if (key.startsWith(keys.claim())) {
+      return undefined;
+    }
+    if (key.startsWith(keys.claim())) {
       const machineId = key.slice(keys.claim().length);
       this.#claims.delete(machineId);
-      if (this.#queues.has(machineId)) listener.changed(machineId);
-    } else if (key.startsWith(keys.queue())) {
+      return () => listener.changed(machineId);
+    }
+    if (key.startsWith(keys.queue())) {
       const machineId = machineOf(key);
       const id = key.slice(keys.queue(machineId).length);
       const queue = this.#queues.get(machineId);
       queue?.delete(id);
       if (queue?.size === 0) this.#queues.delete(machineId);
-      listener.left(id);
-      if (this.#queues.has(machineId)) listener.changed(machineId);
+      return () => {
+        listener.left(id);
+        listener.changed(machineId);
+      };
     }
+    return undefined;
   }
 
   #put(kv: KeyValue): void {

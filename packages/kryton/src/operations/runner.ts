@@ -145,7 +145,7 @@ export class OperationRunner {
     if (this.#stop.signal.aborted) return;
     const running: Running = { operationId: held.operation.id, cancel: new AbortController() };
     this.#active.set(machineId, running);
-    this.#track(machineId, this.#run(held, running));
+    this.#track(machineId, running, this.#run(held, running));
   }
 
   /** A waiter for an operation; made before the operation is, so that no end is missed. */
@@ -182,7 +182,7 @@ export class OperationRunner {
     }
   }
 
-  #track(machineId: string, work: Promise<void>): void {
+  #track(machineId: string, running: Running, work: Promise<void>): void {
     const tracked = work
       .catch((error: unknown) => {
         if (error instanceof InvariantError) throw error;
@@ -190,7 +190,7 @@ export class OperationRunner {
         this.#later(machineId, storeRetryMs);
       })
       .finally(() => {
-        this.#active.delete(machineId);
+        if (this.#active.get(machineId) === running) this.#active.delete(machineId);
         this.#work.delete(tracked);
         if (this.#stop.signal.aborted) return;
         this.#consider(machineId);
@@ -226,6 +226,7 @@ export class OperationRunner {
     this.#active.set(machineId, running);
     this.#track(
       machineId,
+      running,
       this.#claim(machineId, head.operationId).then((held) => (held ? this.#run(held, running) : undefined)),
     );
   }

@@ -62,5 +62,7 @@ async function visibleJobs(services: Services, principal: Principal): Promise<Jo
     }
   }
   jobs.push(...(await golden.list()).map((build) => goldenJob(build, now)));
-  return jobs.flatMap((job) => (job ? [job] : [])).sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1));
+  return jobs
+    .flatMap((job) => (job ? [job] : []))
+    .sort((a, b) => Date.parse(b.updatedAt) - Date.parse(a.updatedAt));
 }
