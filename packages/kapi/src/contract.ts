@@ -139,6 +139,8 @@ export interface ServerOptions {
   readonly grpc?: (router: ConnectRouter) => void;
   /** Started after the server listens, stopped before it closes. */
   readonly controllers?: readonly Controller[];
+  /** Run in order once the embedder's controllers have stopped, while the server still answers. A slow or failing one does not hold up the stop. */
+  readonly preShutdown?: readonly (() => Promise<void>)[];
   /** Issuer of service account tokens. Default `https://kubernetes.default.svc`. */
   readonly serviceAccountIssuer?: string;
   /** PEM text of the authority that clients inside the cluster trust. Default: the listener's certificate. */

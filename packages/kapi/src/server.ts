@@ -328,7 +328,7 @@ class Server implements ApiServer {
     if (this.#state === "new") throw new CodedError("failed_precondition", "the server was not started");
     if (this.#state === "stopped" || this.#state === "stopping") return;
     this.#state = "stopping";
-    const { clock } = this.#edges;
+    const { clock, log } = this.#edges;
     const until = clock.monotonic() + deadlineMs;
     const left = (): number => Math.max(0, until - clock.monotonic());
     // The wait ends with the stop: a sleep left over would keep the process alive to the deadline.
@@ -337,6 +337,13 @@ class Server implements ApiServer {
       Promise.race([work, clock.sleep(left(), stopped.signal).catch(() => {})]);
     this.#stopEmbedded.abort();
     await bounded(this.#embedded);
+    for (const hook of this.#options.preShutdown ?? []) {
+      await bounded(
+        hook().catch((error: unknown) =>
+          log.error("a pre-shutdown hook failed", { reason: messageOf(error) }),
+        ),
+      );
+    }
     this.#stopOwn.abort();
     await bounded(this.#own);
     this.#listener?.drain();

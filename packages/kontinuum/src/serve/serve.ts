@@ -149,6 +149,8 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
       edges,
       controllers,
       routes: [console.route],
+      // Machines of this process go away when nobody looks at them any more, and their zones' servers can still say goodbye.
+      preShutdown: [async () => machineApi?.stop()],
       converters,
       // The hub keeps the store in order; a zone finds it so and may not change it.
       ...(keyring ? { crds, grpc: etcdProxy({ store, keyring, edges }) } : { housekeeping: false }),
@@ -182,7 +184,6 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
       },
       async stop() {
         await deregister(registration, server, edges, timings.deregisterMs);
-        await machineApi?.stop();
         await server.stop(stopMs);
         await closeHelm();
         await store.close();
