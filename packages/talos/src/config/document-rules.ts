@@ -11,6 +11,7 @@ import { documentKinds } from "./document-shapes.ts";
 import { isAddress, isNetwork } from "./ip-text.ts";
 import {
   documentsOfKind,
+  isTrue,
   mainDocumentOf,
   objects,
   readMachineConfig,
@@ -99,6 +100,23 @@ const rules: Readonly<Record<string, Rule>> = {
     !/^(?:$|(?:https|grpc):\/\/)/.test(textOf(document["apiUrl"])) &&
       "apiUrl must begin with https:// or grpc://",
   ],
+  RegistryMirrorConfig: ({ endpoints }) => [
+    objects(endpoints).some((entry) => !/^https?:\/\/[^/]/.test(textOf(entry["url"]))) &&
+      "an entry of endpoints has no http or https URL",
+  ],
+  RoutingRuleConfig: (document) => [
+    textOf(document["table"]) === "" &&
+      ["", "unicast"].includes(textOf(document["action"])) &&
+      "table is required",
+  ],
+  ImageVerificationConfig: ({ rules: entries }) => [
+    objects(entries).some(({ image }) => textOf(image) === "") && "an entry of rules has no image",
+    objects(entries).some(({ keyless }) => isObject(keyless) && textOf(keyless["issuer"]) === "") &&
+      "an entry of rules has no issuer",
+    objects(entries).some(
+      ({ keyless }) => isObject(keyless) && !textOf(keyless["subject"]) && !textOf(keyless["subjectRegex"]),
+    ) && "an entry of rules has no subject",
+  ],
   TCPProbeConfig: (document) => [needs(document, "endpoint")],
   LinkAliasConfig: (document) => [
     needs(document, "selector", "match"),
@@ -107,7 +125,11 @@ const rules: Readonly<Record<string, Rule>> = {
   BlackholeRouteConfig: ({ name }) => [
     !isNetwork(textOf(name)) && "name must be an address with prefix length",
   ],
-  ExternalVolumeConfig: (document) => [volumeName(document), needs(document, "filesystemType")],
+  ExternalVolumeConfig: (document) => [
+    volumeName(document),
+    needs(document, "filesystemType"),
+    needs(document, "mount", "virtiofs", "tag"),
+  ],
   ExistingVolumeConfig: (document) => [
     volumeName(document),
     needs(document, "discovery", "volumeSelector", "match"),
@@ -120,6 +142,11 @@ const rules: Readonly<Record<string, Rule>> = {
     needsList(document, "configFiles") !== false &&
       needsList(document, "environment") !== false &&
       "configFiles or environment is required",
+    ...["content", "mountPath"].map(
+      (key) =>
+        objects(document["configFiles"]).some((entry) => textOf(entry[key]) === "") &&
+        `an entry of configFiles has no ${key}`,
+    ),
   ],
   NetworkRuleConfig: (document) => [
     needsList(document, "portSelector", "ports"),
@@ -249,7 +276,7 @@ function hostnameErrors(documents: readonly ConfigDocument[]): string[] {
       (first.length < 1 || first.length > 63) &&
       "the first label of hostname must have 1 to 63 characters",
     textOf(at(main, "machine", "network", "hostname")) !== "" && "conflicts with machine.network.hostname",
-    at(main, "machine", "features", "stableHostname") === true &&
+    isTrue(at(main, "machine", "features", "stableHostname")) &&
       "conflicts with machine.features.stableHostname",
   ];
   return found.filter((error) => error !== false).map((error) => `HostnameConfig: ${error}`);

@@ -17,6 +17,7 @@ import {
   map,
   mapping,
   object,
+  routingTable,
   since,
   text,
   url,
@@ -51,7 +52,9 @@ const linkFields = {
   up: bool,
   mtu: uint,
   addresses: list(object({ address: cidr, routePriority: uint })),
-  routes: list(object({ destination: cidr, gateway: ip, source: ip, metric: uint, mtu: uint, table: text })),
+  routes: list(
+    object({ destination: cidr, gateway: ip, source: ip, metric: uint, mtu: uint, table: routingTable }),
+  ),
   multicast: bool,
 };
 const link = (minor: number, fields: Readonly<Record<string, Shape>>): DocumentKind => ({
@@ -194,7 +197,7 @@ const networkKinds: Readonly<Record<string, DocumentKind>> = {
     vlan: object({ filtering: bool }),
   }),
   VLANConfig: link(12, { vlanID: uint, vlanMode: words("802.1q", "802.1ad"), parent: text }),
-  VRFConfig: link(13, { hardwareAddr: mac, links: list(text), table: text }),
+  VRFConfig: link(13, { hardwareAddr: mac, links: list(text), table: routingTable }),
   DummyLinkConfig: link(12, { hardwareAddr: mac }),
   VethConfig: link(14, { peer: object({ name: text, ...linkFields }) }),
   WireguardConfig: link(12, {
@@ -257,7 +260,7 @@ const networkKinds: Readonly<Record<string, DocumentKind>> = {
   RoutingRuleConfig: named(13, {
     src: cidr,
     dst: cidr,
-    table: text,
+    table: routingTable,
     action: words("unicast", "blackhole", "unreachable", "prohibit"),
     iifName: text,
     oifName: text,
@@ -320,7 +323,7 @@ const runtimeKinds: Readonly<Record<string, DocumentKind>> = {
     configFiles: list(object({ content: text, mountPath: text })),
     environment: list(text),
   }),
-  PCIDriverRebindConfig: named(11, { targetDriver: text }),
+  PCIDriverRebindConfig: { ...named(11, { targetDriver: text }), named: false },
   EtcFileConfig: named(14, { mode: uint, contents: text }),
   KernelModuleConfig: named(14, { parameters: list(text) }),
   SecurityProfileConfig: plain(14, { workloadIsolation: bool }),
@@ -352,7 +355,7 @@ const runtimeKinds: Readonly<Record<string, DocumentKind>> = {
     dependsOn: object({ paths: list(text), networks: list(text), time: bool, containers: list(text) }),
   }),
   RegistryMirrorConfig: named(12, {
-    endpoints: list(object({ url: url("http", "https"), overridePath: bool })),
+    endpoints: list(object({ url: text, overridePath: bool })),
     skipFallback: bool,
   }),
   RegistryAuthConfig: named(12, { username: text, password: text, auth: text, identityToken: text }),

@@ -141,9 +141,9 @@ export function readMachineConfig(documents: readonly ConfigDocument[]): Machine
       ...texts(cluster("network", "serviceSubnets")),
       ...texts(at(one("KubeNetworkConfig"), "serviceSubnets")),
     ],
-    kubeProxy: cluster("proxy", "disabled") !== true && at(one("KubeProxyConfig"), "enabled") !== false,
+    kubeProxy: !isTrue(cluster("proxy", "disabled")) && !isFalse(at(one("KubeProxyConfig"), "enabled")),
     allowSchedulingOnControlPlanes:
-      cluster("allowSchedulingOnControlPlanes") === true ||
+      isTrue(cluster("allowSchedulingOnControlPlanes")) ||
       (nodeConfig !== undefined && !isObject(nodeConfig["taints"])),
     vip: textOf(at(one("Layer2VIPConfig"), "name")) || legacyVip(machine("network", "interfaces")),
     volumes: volumeFacts(documents, machine("systemDiskEncryption")),
@@ -158,7 +158,7 @@ function installFacts(install: unknown, unattended: ConfigDocument | undefined):
     diskSelector: isObject(selector) ? selectorOf(selector) : undefined,
     diskExpression: textOf(at(unattended, "provisioning", "diskSelector", "match")) || undefined,
     image: textOf(at(install, "image")) || textOf(at(unattended, "installer", "image")) || undefined,
-    wipe: at(install, "wipe") === true || at(unattended, "provisioning", "wipe") === true,
+    wipe: isTrue(at(install, "wipe")) || isTrue(at(unattended, "provisioning", "wipe")),
   };
 }
 
@@ -202,7 +202,7 @@ function legacyVip(interfaces: unknown): string | undefined {
 
 function encodedCa(value: unknown): ConfiguredCa | undefined {
   if (!isObject(value)) return undefined;
-  return { crt: decode(stringAt(value, "crt")), key: decode(stringAt(value, "key")) };
+  return { crt: decode(textOf(value["crt"])), key: decode(textOf(value["key"])) };
 }
 
 function plainCa(document: ConfigDocument | undefined): ConfiguredCa | undefined {
@@ -224,6 +224,16 @@ export function textOf(value: unknown): string {
     : typeof value === "number" || typeof value === "boolean"
       ? String(value)
       : "";
+}
+
+/** True as Go's YAML reads it where a truth value is wanted. */
+export function isTrue(value: unknown): boolean {
+  return value === true || (typeof value === "string" && /^(?:y|yes|on)$/i.test(value));
+}
+
+/** False as Go's YAML reads it; nothing is not false. */
+export function isFalse(value: unknown): boolean {
+  return value === false || (typeof value === "string" && /^(?:n|no|off)$/i.test(value));
 }
 
 /** The texts of a list. */

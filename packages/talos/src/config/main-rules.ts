@@ -10,6 +10,8 @@ import { isAddress, isNetwork } from "./ip-text.ts";
 import { isLabelValue, isQualifiedName, isTaint } from "./kubernetes-names.ts";
 import {
   documentsOfKind,
+  isFalse,
+  isTrue,
   mainDocumentOf,
   objects,
   readMachineConfig,
@@ -36,7 +38,7 @@ export function mainErrors(context: RuleContext): { errors: string[]; warnings: 
   if (!isObject(main["machine"])) errors.push("machine instructions are required");
   if (!isObject(main["cluster"])) errors.push("cluster instructions are required");
   if (errors.length > 0) return { errors, warnings };
-  if (/^(false|no|n|off)$/i.test(textOf(main["persist"]))) errors.push("persist: false is not supported");
+  if (isFalse(main["persist"])) errors.push("persist: false is not supported");
   const facts = readMachineConfig(context.documents);
   errors.push(
     ...typeErrors(facts),
@@ -86,12 +88,10 @@ function endpointErrors({ endpoint, dnsDomain }: MachineConfigFacts): string[] {
 function caErrors(facts: MachineConfigFacts, main: ConfigDocument): string[] {
   const { controlPlane, osCa, kubernetesCa } = facts;
   const errors: string[] = [];
-  if (!osCa?.crt && facts.acceptedOsCas.length === 0)
-    errors.push("machine.ca or machine.acceptedCAs is required");
+  if (!osCa && facts.acceptedOsCas.length === 0) errors.push("machine.ca or machine.acceptedCAs is required");
   if (controlPlane) {
     if (!osCa?.key) errors.push("machine.ca.key is required on a control plane");
-    if (isObject(at(main, "cluster", "etcd")) && !facts.etcdCa?.crt)
-      errors.push("cluster.etcd.ca is required");
+    if (isObject(at(main, "cluster", "etcd")) && !facts.etcdCa) errors.push("cluster.etcd.ca is required");
   } else {
     if (osCa && !osCa.crt && facts.acceptedOsCas.length === 0) errors.push("machine.ca.crt is required");
     if (osCa?.key) errors.push("machine.ca.key is not allowed on a worker");
@@ -127,7 +127,7 @@ function installErrors(facts: MachineConfigFacts, main: ConfigDocument, context:
       errors.push("machine.install.diskSelector.type must be ssd, hdd, nvme or sd");
     }
   }
-  if (at(install, "grubUseUKICmdline") === true && texts(at(install, "extraKernelArgs")).length > 0) {
+  if (isTrue(at(install, "grubUseUKICmdline")) && texts(at(install, "extraKernelArgs")).length > 0) {
     errors.push("machine.install: extraKernelArgs and grubUseUKICmdline exclude each other");
   }
   return errors;
@@ -148,8 +148,8 @@ function networkErrors(facts: MachineConfigFacts, main: ConfigDocument): string[
       errors.push(`cluster.network.cni.urls are not allowed with ${facts.cni}`);
     }
   }
-  if (at(main, "machine", "network", "kubespan", "enabled") === true) {
-    if (at(main, "cluster", "discovery", "enabled") !== true) {
+  if (isTrue(at(main, "machine", "network", "kubespan", "enabled"))) {
+    if (!isTrue(at(main, "cluster", "discovery", "enabled"))) {
       errors.push("machine.network.kubespan needs cluster.discovery");
     }
     if (!facts.clusterId) errors.push("machine.network.kubespan needs cluster.id");
@@ -181,8 +181,8 @@ function deviceErrors(device: Record<string, unknown>): string[] {
 function hostDnsErrors({ mode, documents }: RuleContext, main: ConfigDocument): string[] {
   const [resolver] = documentsOfKind(documents, "ResolverConfig");
   const hostDns = at(main, "machine", "features", "hostDNS") ?? at(resolver, "hostDNS");
-  const enabled = at(hostDns, "enabled") === true;
-  const forward = at(hostDns, "forwardKubeDNSToHost") === true;
+  const enabled = isTrue(at(hostDns, "enabled"));
+  const forward = isTrue(at(hostDns, "forwardKubeDNSToHost"));
   if (forward && !enabled) return ["hostDNS.forwardKubeDNSToHost needs hostDNS.enabled"];
   if (mode === "container" && !(enabled && forward)) {
     return ["hostDNS.enabled and hostDNS.forwardKubeDNSToHost are required in container mode"];
@@ -194,7 +194,7 @@ function discoveryErrors(facts: MachineConfigFacts, main: ConfigDocument): strin
   const errors: string[] = [];
   const discovery = at(main, "cluster", "discovery");
   const enabled =
-    at(discovery, "enabled") === true && at(discovery, "registries", "service", "disabled") !== true;
+    isTrue(at(discovery, "enabled")) && !isTrue(at(discovery, "registries", "service", "disabled"));
   if (!enabled) return errors;
   if (!facts.clusterId) errors.push("cluster.id is required by the discovery service");
   if (!facts.clusterSecret) errors.push("cluster.secret is required by the discovery service");
@@ -257,7 +257,7 @@ function subnetErrors(main: ConfigDocument): string[] {
 }
 
 function talosAccessErrors({ controlPlane }: MachineConfigFacts, main: ConfigDocument): string[] {
-  const enabled = at(main, "machine", "features", "kubernetesTalosAPIAccess", "enabled") === true;
+  const enabled = isTrue(at(main, "machine", "features", "kubernetesTalosAPIAccess", "enabled"));
   return enabled && !controlPlane
     ? ["machine.features.kubernetesTalosAPIAccess is for control planes only"]
     : [];

@@ -11,7 +11,13 @@ import { isAddress, isNetwork } from "./ip-text.ts";
 /** What a value may be. */
 export type Shape =
   | { readonly is: "text" | "bool" | "int" | "uint" | "any" | "mapping" | "args" }
-  | { readonly is: "matching"; readonly what: string; test(text: string): boolean }
+  | {
+      readonly is: "matching";
+      readonly what: string;
+      /** Whether an empty text stands for "not given". */
+      readonly orEmpty: boolean;
+      test(text: string): boolean;
+    }
   | { readonly is: "list"; readonly of: Shape }
   | { readonly is: "map"; readonly of: Shape }
   | { readonly is: "object"; readonly fields: Readonly<Record<string, Shape>> }
@@ -35,14 +41,20 @@ export const map = (of: Shape): Shape => ({ is: "map", of });
 export const object = (fields: Readonly<Record<string, Shape>>): Shape => ({ is: "object", fields });
 /** A field that exists only from Talos 1.`minor` on. */
 export const since = (minor: number, of: Shape): Shape => ({ is: "since", minor, of });
-/** One of a few words, or none. */
+/** One of a few words. */
 export const words = (...allowed: readonly string[]): Shape => ({
   is: "matching",
   what: `one of ${allowed.join(", ")}`,
+  orEmpty: false,
   test: (value) => allowed.includes(value),
 });
 
-const matching = (what: string, test: (text: string) => boolean): Shape => ({ is: "matching", what, test });
+const matching = (what: string, test: (text: string) => boolean, orEmpty = true): Shape => ({
+  is: "matching",
+  what,
+  orEmpty,
+  test,
+});
 
 export const cidr = matching("an address with prefix length", isNetwork);
 
@@ -65,9 +77,19 @@ export const sizeCondition = matching("a size with an optional comparison", (val
 );
 
 /** Go's durations: `1h30m`, `100ms`. */
-export const duration = matching("a duration such as 1m0s", (value) => {
-  return value.length <= 64 && /^[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/.test(value);
-});
+export const duration = matching(
+  "a duration such as 1m0s",
+  (value) =>
+    value.length <= 64 && /^[-+]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/.test(value),
+  false,
+);
+
+/** A routing table by name or number. */
+export const routingTable = matching(
+  "a routing table",
+  (value) =>
+    /^(?:unspec|default|main|local)$/.test(value) || (/^\d{1,10}$/.test(value) && Number(value) < 2 ** 32),
+);
 
 export const mac = matching("a hardware address", (value) =>
   /^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5,19}$/.test(value),
@@ -130,7 +152,7 @@ function visit(value: unknown, shape: Shape, minor: number, path: string, found:
       return;
     case "matching":
       if (!isScalar(value)) expect(shape.what);
-      else if (value !== "" && !shape.test(String(value))) expect(shape.what);
+      else if (!(value === "" && shape.orEmpty) && !shape.test(String(value))) expect(shape.what);
       return;
     case "args":
       if (!isObject(value)) return expect("a mapping");
