@@ -58,11 +58,14 @@ export class LeaseExpiry {
 
   async #run(): Promise<void> {
     try {
+      const asked = this.#edges.clock.monotonic();
       const { ids, nextMs } = await this.#backend.due(maxExpiredAtOnce);
       await Promise.all(ids.map((id) => this.#expire(id)));
-      const wait = ids.length === maxExpiredAtOnce ? 0 : nextMs;
+      const late = this.#edges.clock.monotonic() - asked;
+      const wait =
+        ids.length === maxExpiredAtOnce ? 0 : nextMs === undefined ? undefined : Math.max(0, nextMs - late);
       if (!this.#backend.exclusive) this.within(Math.min(wait ?? sharedPollMs, sharedPollMs));
-      else if (wait !== undefined) this.within(Math.max(1, Math.ceil(wait)));
+      else if (wait !== undefined) this.within(Math.ceil(wait));
     } catch (error) {
       if (this.#closed) return;
       this.#edges.log.warn("leases could not be expired, trying again", {

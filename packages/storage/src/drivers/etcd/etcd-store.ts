@@ -4,8 +4,7 @@
  * watches alive and gives every failure a code.
  */
 import { create } from "@bufbuild/protobuf";
-import type { Edges } from "@kontinuum/std";
-import { CodedError } from "@kontinuum/std";
+import { CodedError, isCoded, type Edges } from "@kontinuum/std";
 import {
   prefixRange,
   type CallOptions,
@@ -21,6 +20,7 @@ import {
   type Watch,
   type WatchRequest,
 } from "../../contract.ts";
+import { identity } from "../../etcd/call.ts";
 import { hashPairs } from "../../engine/contents-hash.ts";
 import { maxRequestBytes, planRange, planTxn } from "../../engine/request-check.ts";
 import { inSpan, spanOf } from "../../engine/span.ts";
@@ -41,7 +41,7 @@ export class EtcdStore implements Store {
   readonly #edges: Edges;
   readonly #driver: string;
   readonly #watches = new Set<EtcdWatch>();
-  #prober: Promise<Prober | undefined> | undefined;
+  #quirks: Promise<Quirks> | undefined;
   #closed = false;
 
   /** `driver` is what the status names. */
@@ -78,7 +78,8 @@ export class EtcdStore implements Store {
       {
         channel: this.#channel,
         edges: this.#edges,
-        prober: () => (this.#prober ??= this.#chooseProber()),
+        prober: () => this.#chooseProber(),
+        checkStart: (start) => this.#checkStart(start),
         forget: (ended) => void this.#watches.delete(ended),
       },
       request,
@@ -239,17 +240,33 @@ export class EtcdStore implements Store {
     return 0;
   }
 
-  /**
-   * Servers before 3.4.25 and 3.5.8 answer a progress request without regard to what is under way. For
-   * them the truth is found by replaying the whole key space: every revision shows there.
-   */
-  async #chooseProber(): Promise<Prober | undefined> {
-    const { version } = await this.#read((c, o) => c.maintenance.status({}, o)).catch(() => ({
-      version: "",
-    }));
-    return answersProgress(version) ? undefined : (request, delivered) => this.#probe(request, delivered);
+  /** What this server is known to get wrong; asked once. */
+  #serverQuirks(): Promise<Quirks> {
+    this.#quirks ??= this.#read((c, o) => c.maintenance.status({}, o)).then(
+      // Our own face names a version for etcd's clients but has none of its faults.
+      ({ version, header }) => quirksOf(header?.clusterId === identity.clusterId ? "" : version),
+      (error: unknown) => {
+        // Not allowed to ask: a face like ours, whose rules are not etcd's of old.
+        if (isCoded(error, "permission_denied") || isCoded(error, "unsupported")) return quirksOf("");
+        this.#quirks = undefined;
+        throw error;
+      },
+    );
+    return this.#quirks;
   }
 
+  async #chooseProber(): Promise<Prober | undefined> {
+    const { earlyProgress } = await this.#serverQuirks();
+    return earlyProgress ? (request, delivered) => this.#probe(request, delivered) : undefined;
+  }
+
+  async #checkStart(start: Revision): Promise<void> {
+    if (!(await this.#serverQuirks()).lostTombstones) return;
+    const compactRevision = await this.#compactRevision();
+    if (compactRevision > 0 && start <= compactRevision) throw compacted(start, compactRevision);
+  }
+
+  /** Replays the whole key space, where every revision shows, and so finds out what a watch must have seen. */
   async #probe(request: WatchRequest, delivered: Revision): Promise<{ through: Revision; last: Revision }> {
     const through = await this.revision();
     if (through <= delivered) return { through: delivered, last: 0 };
@@ -286,11 +303,21 @@ export class EtcdStore implements Store {
   }
 }
 
-/** Whether a version's answers to progress requests can be trusted. */
-function answersProgress(version: string): boolean {
+/** What older servers get wrong. */
+interface Quirks {
+  /** A progress request is answered without regard to events under way (before 3.4.25 and 3.5.8). */
+  readonly earlyProgress: boolean;
+  /** A watch from the compaction mark may miss a deletion at it (before 3.4.34 and 3.5.16). */
+  readonly lostTombstones: boolean;
+}
+
+function quirksOf(version: string): Quirks {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
-  if (version === "" || major > 3 || minor > 5) return true;
-  return minor === 5 ? patch >= 8 : minor === 4 && patch >= 25;
+  const before = (patch34: number, patch35: number): boolean =>
+    version !== "" &&
+    major === 3 &&
+    (minor < 4 || (minor === 4 && patch < patch34) || (minor === 5 && patch < patch35));
+  return { earlyProgress: before(25, 8), lostTombstones: before(34, 16) };
 }
 
 /** One create request on a stream that stays open until `signal` aborts. */

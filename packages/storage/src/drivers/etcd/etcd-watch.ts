@@ -38,6 +38,8 @@ export interface WatchHost {
   readonly edges: Edges;
   /** Set for servers whose own progress answers cannot be trusted. */
   readonly prober: () => Promise<Prober | undefined>;
+  /** Refuses a start that the server would serve incompletely. */
+  readonly checkStart: (start: Revision) => Promise<void>;
   readonly forget: (watch: EtcdWatch) => void;
 }
 
@@ -125,6 +127,7 @@ export class EtcdWatch implements Watch {
 
   /** One stream, from its opening to its loss. */
   async #stream(contact: () => void): Promise<void> {
+    if (!this.#startsNow()) await this.#host.checkStart(this.#delivered + 1);
     const { clients, failed, renew } = await this.#host.channel.stream();
     const requests = new Outbox<rpc.WatchRequest>(requestLimit);
     this.#requests = requests;
