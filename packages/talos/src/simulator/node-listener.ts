@@ -92,14 +92,25 @@ export class NodeListener {
     this.#tcp = tcp;
   }
 
+  /** Refuses connections from now on; calls under way may finish. */
+  pause(): void {
+    this.#retire(graceMs);
+    this.#stopListening();
+  }
+
   /** Refuses connections and ends those there are, at once. */
-  async close(): Promise<void> {
+  close(): void {
     this.#retire(0);
+    this.#stopListening();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** The port is free at once; connections that exist are not waited for. */
+  #stopListening(): void {
     this.#mode = undefined;
     const tcp = this.#tcp;
     this.#tcp = undefined;
-    for (const socket of this.#sockets) socket.destroy();
-    if (tcp) await new Promise<void>((resolve) => tcp.close(() => resolve()));
+    tcp?.close();
   }
 
   #retire(waitMs: number): void {

@@ -352,7 +352,7 @@ export class SimulatedNode {
       if (this.faults.diskFailure !== true) break;
       this.#log.warn("installation failed; rebooting to try again");
       this.#setStage("rebooting");
-      await this.#listener.close();
+      this.#listener.pause();
       await this.#sleep(this.#host.timing.rebootMs, signal);
       if (this.#config) await this.#grantAccess(this.#config, signal);
     }
@@ -366,6 +366,8 @@ export class SimulatedNode {
 
   async #rebootNow(signal: AbortSignal): Promise<void> {
     this.#setStage("rebooting");
+    // Whoever asked for it still hears the answer.
+    await this.#sleep(this.#host.timing.apidSwitchMs, signal);
     await this.#goDark({ stage: "rebooting" });
     await this.#sleep(this.#host.timing.rebootMs, signal);
     await this.#boot(signal);
@@ -462,7 +464,7 @@ export class SimulatedNode {
   /** Lets clients of the cluster in: at once on a control plane, after trustd's answer on a worker. */
   async #grantAccess(config: NodeConfig, signal: AbortSignal): Promise<void> {
     if (config.role === "controlplane") return this.#openApi(config);
-    await this.#listener.close();
+    this.#listener.pause();
     this.#services.set("apid", "Waiting", "Waiting for api certificates");
     this.refresh();
     await this.#openApi(config, await this.#askTrustd(config, signal));
@@ -572,7 +574,7 @@ export class SimulatedNode {
   async #goDark(options: { readonly stage?: NodeStage } = {}): Promise<void> {
     const cluster = this.#cluster;
     this.#isCriUp = false;
-    await this.#listener.close();
+    this.#listener.close();
     await this.#trustd.close();
     await cluster?.leave(this);
     this.#cluster = undefined;

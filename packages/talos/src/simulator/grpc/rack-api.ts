@@ -14,9 +14,11 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { isObject } from "@kontinuum/std";
 import { ClusterService } from "../../gen/cluster/cluster_pb.ts";
 import { State } from "../../gen/cosi/resource/state_pb.ts";
+import { MetadataSchema, type Metadata } from "../../gen/common/common_pb.ts";
 import { MachineService } from "../../gen/machine/machine_pb.ts";
 import { SecurityService } from "../../gen/securityapi/security_pb.ts";
 import { StorageService } from "../../gen/storage/storage_pb.ts";
@@ -148,53 +150,61 @@ function reachable(target: SimulatedNode | undefined, from: SimulatedNode, name:
   return target;
 }
 
-/** One reply per target; a target's failure is part of the reply. */
+/** One reply per target; a target's failure is part of the reply, and the call itself succeeds. */
 async function fanOut(
   request: Request,
   targets: readonly string[],
   run: (target: string) => Promise<Response>,
 ): Promise<Response> {
-  if (request.stream) return fanOutStream(targets, run);
-  let reply: UnaryResponse | undefined;
+  const { service, method } = request;
+  const contentType = request.header.get("content-type") ?? "application/grpc+proto";
+  // What a handler's own response would carry (gRPC over HTTP/2).
+  const head = {
+    service,
+    header: new Headers({ "content-type": contentType }),
+    trailer: new Headers({ "grpc-status": "0" }),
+  };
+  if (request.stream) {
+    return { ...head, stream: true, method: request.method, message: fanOutStream(request, targets, run) };
+  }
   const messages: unknown[] = [];
   for (const target of targets) {
     try {
       const response = await run(target);
-      if (response.stream) throw new ConnectError("a stream where one reply was expected", Code.Internal);
-      reply ??= response;
-      for (const message of listOf(response.message))
-        messages.push({ ...message, metadata: metadataOf(target) });
+      const parts = response.stream ? [] : listOf(response.message);
+      messages.push(...parts.map((part) => Object.assign(part, { metadata: metadataOf(target) })));
     } catch (error) {
-      messages.push({ metadata: metadataOf(target, error) });
+      messages.push(failedPart(partOf(method.output), target, error));
     }
   }
-  if (!reply) throw firstFailure(messages);
-  return { ...reply, message: Object.assign(reply.message, { messages }) };
+  const message = Object.assign(create(method.output), { messages });
+  return { ...head, stream: false, method: request.method, message };
 }
 
-async function fanOutStream(
+async function* fanOutStream(
+  request: Request,
   targets: readonly string[],
   run: (target: string) => Promise<Response>,
-): Promise<StreamResponse> {
-  const opened = await Promise.all(
-    targets.map(async (target) => {
-      try {
-        const response = await run(target);
-        return { target, response: response.stream ? response : undefined, error: undefined };
-      } catch (error) {
-        return { target, response: undefined, error };
-      }
-    }),
-  );
-  const first = opened.find(({ response }) => response !== undefined)?.response;
-  if (!first) throw ConnectError.from(opened[0]?.error);
-  const message = (async function* () {
-    for (const { target, response } of opened) {
-      if (!response) continue;
+): AsyncGenerator<Message> {
+  for (const target of targets) {
+    try {
+      const response = await run(target);
+      if (!response.stream) continue;
       for await (const part of response.message) yield Object.assign(part, { metadata: metadataOf(target) });
+    } catch (error) {
+      yield failedPart(request.method.output, target, error);
     }
-  })();
-  return { ...first, message };
+  }
+}
+
+/** The message of one node in a reply of several. */
+function partOf(reply: DescMessage): DescMessage {
+  const field = reply.field["messages"];
+  return field?.fieldKind === "list" && field.listKind === "message" ? field.message : reply;
+}
+
+function failedPart(kind: DescMessage, target: string, error: unknown): Message {
+  return Object.assign(create(kind), { metadata: metadataOf(target, error) });
 }
 
 function listOf(message: object): object[] {
@@ -202,20 +212,9 @@ function listOf(message: object): object[] {
   return Array.isArray(list) ? list.filter(isObject) : [];
 }
 
-function metadataOf(hostname: string, error?: unknown) {
-  if (error === undefined) return { $typeName: "common.Metadata", hostname, error: "" };
+function metadataOf(hostname: string, error?: unknown): Metadata {
+  if (error === undefined) return create(MetadataSchema, { hostname });
   const { code, rawMessage } = ConnectError.from(error);
   const text = `rpc error: code = ${Code[code]} desc = ${rawMessage}`;
-  return {
-    $typeName: "common.Metadata",
-    hostname,
-    error: text,
-    status: { $typeName: "google.rpc.Status", code, message: rawMessage, details: [] },
-  };
-}
-
-function firstFailure(messages: readonly unknown[]): ConnectError {
-  const [first] = messages;
-  const status = isObject(first) && isObject(first["metadata"]) ? first["metadata"]["error"] : undefined;
-  return unavailable(typeof status === "string" ? status : "no target answered");
+  return create(MetadataSchema, { hostname, error: text, status: { code, message: rawMessage } });
 }
