@@ -1,0 +1,154 @@
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { systemClock, systemEdges, type Clock } from "@kontinuum/std";
+import { CloudEvent, HTTP } from "cloudevents";
+import { bearer, start, until } from "../kryton.fixture.ts";
+
+/** The machine's clock with pauses a hundred times shorter, so that retries do not take minutes. */
+const hurried: Clock = {
+  ...systemClock,
+  timer: (delayMs, callback) => systemClock.timer(delayMs / 100, callback),
+  sleep: (delayMs, signal) => systemClock.sleep(delayMs / 100, signal),
+};
+
+interface Delivery {
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: string;
+}
+
+class Receiver implements AsyncDisposable {
+  readonly deliveries: Delivery[] = [];
+  answer: (delivery: Delivery) => number = () => 204;
+  readonly #server: http.Server;
+  url = "";
+
+  constructor() {
+    this.#server = http.createServer((incoming, outgoing) => {
+      let body = "";
+      incoming.setEncoding("utf8");
+      incoming.on("data", (chunk: string) => (body += chunk));
+      incoming.on("end", () => {
+        const delivery = { headers: incoming.headers, body };
+        const status = this.answer(delivery);
+        if (status < 300) this.deliveries.push(delivery);
+        outgoing.writeHead(status).end("this body must never be shown to anybody");
+      });
+    });
+  }
+
+  static async open(): Promise<Receiver> {
+    const receiver = new Receiver();
+    await new Promise<void>((resolve) => receiver.#server.listen(0, "127.0.0.1", resolve));
+    receiver.url = `http://127.0.0.1:${(receiver.#server.address() as AddressInfo).port}/hook`;
+    return receiver;
+  }
+
+  names(): unknown[] {
+    return this.deliveries.map(({ body }) => JSON.parse(body).data?.name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+const allowed = { KRYTON_OUTBOUND_ALLOW: "127.0.0.0/8" };
+
+test("every event is delivered signed, in the CloudEvents form, outside the request", async () => {
+  await using receiver = await Receiver.open();
+  await using api = await start({
+    env: { ...allowed, KRYTON_EVENT_WEBHOOK_URL: receiver.url, KRYTON_EVENT_WEBHOOK_SECRET: "s3cret" },
+  });
+  await api.machine("a");
+  const delivery = await until(() => receiver.deliveries[0]);
+  assert.equal(delivery.headers["content-type"], "application/cloudevents+json");
+  const expected = createHmac("sha256", "s3cret").update(delivery.body).digest("hex");
+  assert.equal(delivery.headers["x-kryton-signature"], `sha256=${expected}`);
+  const [, seconds = "", timed = ""] =
+    /^t=(\d+),sha256=([0-9a-f]+)$/.exec(String(delivery.headers["x-kryton-signature-timestamped"])) ?? [];
+  assert.equal(timed, createHmac("sha256", "s3cret").update(`${seconds}.${delivery.body}`).digest("hex"));
+  assert.equal(delivery.headers["x-kryton-timestamp"], seconds);
+  const parsed = HTTP.toEvent({ headers: delivery.headers, body: delivery.body });
+  assert.ok(parsed instanceof CloudEvent);
+  assert.equal(parsed.validate(), true);
+  assert.equal(delivery.headers["x-kryton-delivery"], parsed.id);
+});
+
+test("a failing sink is tried again, in order per machine, and nothing is lost", async () => {
+  await using receiver = await Receiver.open();
+  let failures = 3;
+  receiver.answer = () => (failures-- > 0 ? 500 : 204);
+  await using api = await start({
+    edges: { ...systemEdges(), clock: hurried },
+    env: { ...allowed, KRYTON_EVENT_WEBHOOK_URL: receiver.url },
+  });
+  const { id } = await api.machine("a");
+  await api.call("POST", `/api/v1/machines/${id}/stop`);
+  await api.call("POST", `/api/v1/machines/${id}/start`);
+  await until(() => (receiver.deliveries.length >= 3 ? true : undefined));
+  const types = receiver.deliveries.map(({ body }) => JSON.parse(body).type);
+  assert.deepEqual(types, ["io.kryton.machine.created", "io.kryton.machine.stopped", "io.kryton.machine.started"]);
+});
+
+test("what cannot be delivered becomes a dead letter, and a replay delivers it", async () => {
+  await using receiver = await Receiver.open();
+  receiver.answer = ({ body }) => (JSON.parse(body).data?.name === "bad" ? 503 : 204);
+  await using api = await start({
+    edges: { ...systemEdges(), clock: hurried },
+    env: allowed,
+    keys: { boss: { role: "admin", projects: ["*"] }, op: { role: "operator", projects: ["*"] } },
+  });
+  const admin = bearer("boss");
+  assert.equal((await api.call("GET", "/api/v1/webhooks", undefined, bearer("op"))).status, 403);
+  const made = await api.call("POST", "/api/v1/webhooks", { url: receiver.url, secret: "x" }, admin);
+  assert.equal(made.status, 201, made.text);
+  assert.equal(made.json.secret, undefined);
+  assert.equal(made.json.signed, true);
+  for (const name of ["good", "bad", "fine"]) await api.machine(name, {}, admin);
+  await until(() => (receiver.names().includes("fine") ? true : undefined));
+  const letters = `/api/v1/webhooks/${made.json.id}/dead-letters`;
+  const [letter] = await until(async () => {
+    const { items } = (await api.call("GET", letters, undefined, admin)).json;
+    return items.length > 0 ? items : undefined;
+  }, 30_000);
+  assert.equal(letter.event.data.name, "bad");
+  assert.equal(letter.lastError, "answered 503");
+  receiver.answer = () => 204;
+  const replayed = await api.call("POST", `/api/v1/webhooks/${made.json.id}/replay`, { after: "" }, admin);
+  assert.equal(replayed.status, 202, replayed.text);
+  await until(() => (receiver.names().includes("bad") ? true : undefined));
+  const [sink] = (await api.call("GET", "/api/v1/webhooks", undefined, admin)).json.items;
+  assert.equal(sink.url, receiver.url);
+  assert.equal((await api.call("DELETE", `/api/v1/webhooks/${made.json.id}`, undefined, admin)).status, 204);
+  assert.deepEqual((await api.call("GET", "/api/v1/webhooks", undefined, admin)).json.items, []);
+});
+
+test("addresses of this machine are refused unless allowed, and the answer's body is never shown", async () => {
+  await using receiver = await Receiver.open();
+  await using api = await start({ env: { KRYTON_EVENT_WEBHOOK_URL: receiver.url } });
+  await api.machine("a");
+  const sink = await until(async () => {
+    const [first] = (await api.call("GET", "/api/v1/webhooks")).json.items;
+    return first.delivery.lastError ? first : undefined;
+  });
+  assert.match(sink.delivery.lastError, /refused/);
+  assert.equal(receiver.deliveries.length, 0);
+});
+
+test("delivery goes on where it stopped after a restart", async () => {
+  await using receiver = await Receiver.open();
+  const env = { ...allowed, KRYTON_EVENT_WEBHOOK_URL: receiver.url };
+  await using first = await start({ env });
+  await first.machine("a");
+  await until(() => (receiver.names().includes("a") ? true : undefined));
+  await first.kryton.stop();
+  await using second = await start({ env, store: first.store, sealer: first.sealer });
+  await second.machine("b");
+  await until(() => (receiver.names().includes("b") ? true : undefined));
+  assert.ok(receiver.names().filter((name) => name === "a").length <= 2, "at least once, not again and again");
+  await second.stop();
+});
