@@ -5,7 +5,17 @@
  * pages back while serving. The file and its companions are readable by the owner only.
  */
 import { CodedError } from "@kontinuum/std";
-import { chmodSync, closeSync, existsSync, openSync, realpathSync, statSync } from "node:fs";
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  realpathSync,
+  statSync,
+} from "node:fs";
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fault } from "../../faults.ts";
 import { clearOwner, describeOwner, recordOwner } from "./ownership.ts";
@@ -92,6 +102,7 @@ function create0600(path: string): void {
         "failed_precondition",
         `${path} is not a file: give the path of a SQLite database`,
       );
+    writable(path);
     return;
   }
   try {
@@ -100,6 +111,19 @@ function create0600(path: string): void {
     throw new CodedError(
       "failed_precondition",
       `${path} cannot be created: check that its folder exists and may be written`,
+      { cause },
+    );
+  }
+}
+
+/** SQLite itself would only speak of an input/output error when it cannot make its write-ahead log. */
+function writable(path: string): void {
+  try {
+    for (const each of [path, dirname(path)]) accessSync(each, constants.R_OK | constants.W_OK);
+  } catch (cause) {
+    throw new CodedError(
+      "failed_precondition",
+      `${path} or its folder cannot be written: check the mount and its permissions`,
       { cause },
     );
   }

@@ -10,9 +10,13 @@ export function ownerFile(path: string): string {
   return `${path}-owner`;
 }
 
-/** Writes this process down as the owner. */
+/** Writes this process down as the owner. A full disk is no reason not to serve reads: then nothing is written. */
 export function recordOwner(path: string): void {
-  writeFileSync(ownerFile(path), `${process.pid}\n`, { mode: 0o600 });
+  try {
+    writeFileSync(ownerFile(path), `${process.pid}\n`, { mode: 0o600 });
+  } catch {
+    // The lock is what counts, the name is a courtesy.
+  }
 }
 
 /** Takes the note away. */
