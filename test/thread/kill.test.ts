@@ -15,7 +15,7 @@ import { Client, secrets } from "@kontinuum/controller";
 import { createServer } from "@kontinuum/kapi";
 import { isConditionTrue } from "@kontinuum/controller";
 import { seededRandom, systemClock, systemEdges } from "@kontinuum/std";
-import { openStore } from "@kontinuum/storage";
+import { EncryptedStore, openStore, readKeyFile } from "@kontinuum/storage";
 import {
   crds,
   instanceKind,
@@ -91,7 +91,12 @@ function start(dir: string, args: readonly string[]): Demo {
 /** Reads what the demo left behind, through an API server of its own over the same store. */
 async function inspect(dir: string): Promise<void> {
   const edges = systemEdges();
-  const store = await openStore(`sqlite://${encodeURI(path.join(dir, "kontinuum.db"))}`, edges);
+  const database = path.join(dir, "kontinuum.db");
+  const store = await EncryptedStore.over(await openStore(`sqlite://${encodeURI(database)}`, edges), {
+    keys: await readKeyFile(`${database}.key`),
+    prefixes: ["/registry/secrets/"],
+    random: edges.random,
+  });
   const server = createServer({ storage: store, edges, crds, auth: { authenticators: [], authorizers: [] } });
   try {
     await server.start();

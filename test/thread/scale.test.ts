@@ -137,8 +137,8 @@ test(
     });
 
     // The workers' pool was made by hand: it would stay, and claim again what its former cluster gave back.
-  await client.delete(instancePoolKind.resource, { namespace, name: "workers" });
-  await client.delete(zoneKind.resource, ref);
+    await client.delete(instancePoolKind.resource, { namespace, name: "workers" });
+    await client.delete(zoneKind.resource, ref);
     await eventually("the zone, its cluster and its pool are gone", async () => {
       const left = await Promise.all([
         client.find(zoneKind.resource, ref),

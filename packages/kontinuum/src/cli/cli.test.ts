@@ -64,6 +64,11 @@ test("help and version are no failures, and every command shows examples", async
     ["instance", "list"],
     ["config", "import"],
     ["completion"],
+    ["store", "serve"],
+    ["store", "backup"],
+    ["store", "restore"],
+    ["kms"],
+    ["simulate", "rack"],
   ]) {
     const { code, out } = await run([...args, "--help"]);
     assert.equal(code, 0);

@@ -7,7 +7,10 @@ import { version } from "../version.ts";
 import { completionCommand } from "./completion.command.ts";
 import { configCommand } from "./config-import.command.ts";
 import { instanceCommand } from "./instance.command.ts";
+import { kmsCommand } from "./kms.command.ts";
 import { serveCommand } from "./serve.command.ts";
+import { simulateCommand } from "./simulate.command.ts";
+import { storeCommand } from "./store.command.ts";
 import type { Terminal } from "./terminal.ts";
 import { zoneCommand } from "./zone.command.ts";
 
@@ -28,6 +31,9 @@ export function createProgram(terminal: Terminal): CommandUnknownOpts {
     serveCommand(terminal),
     zoneCommand(terminal),
     instanceCommand(terminal),
+    storeCommand(terminal),
+    kmsCommand(terminal),
+    simulateCommand(terminal),
     configCommand(terminal),
     new Command("version")
       .description("Print the version.")

@@ -76,6 +76,12 @@ export const variables = [
   ),
 
   variable("KONTINUUM_SERVER_NAME", "", "never", "Name of this process; default: the host name."),
+  variable(
+    "KONTINUUM_SERVER_ENCRYPTION_KEY_FILE",
+    "",
+    "never",
+    "Key that encrypts Secrets in the store; default beside a SQLite file, required for a shared store.",
+  ),
   variable("KONTINUUM_SERVER_TLS_CERT_FILE", "", "never", "PEM certificate chain to serve TLS with."),
   variable("KONTINUUM_SERVER_TLS_KEY_FILE", "", "never", "PEM private key to serve TLS with."),
   variable(

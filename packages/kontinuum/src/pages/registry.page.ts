@@ -73,7 +73,7 @@ export function connectPage(visit: Visit, kubeconfig: string, machineApi: string
         : section({
             title: "Machine API",
             body: html`<div class="section-body">
-              ${snippet("machine-api", `krytonctl --url ${machineApi} list`)}
+              ${snippet("machine-api", `KRYTON_URL=${machineApi} krytonctl list`)}
             </div>`,
           })
     }`,

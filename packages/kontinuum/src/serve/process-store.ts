@@ -1,12 +1,20 @@
 /**
- * The store of a process: the hub's own, or, in a zone, the hub's through its etcd face.
+ * The store of a process: the hub's own, with Secrets encrypted in it, or, in a zone, the hub's through its
+ * etcd face.
+ *
+ * The encryption key lies outside of what it encrypts. Beside a SQLite file it is made on first start; a
+ * shared store needs one that all hubs have, so there it must be given.
  */
-import { CodedError, type Edges } from "@kontinuum/std";
-import { openStore, type Store } from "@kontinuum/storage";
+import { existsSync } from "node:fs";
+import { CodedError, isCoded, type Edges } from "@kontinuum/std";
+import { createKeyFile, EncryptedStore, openStore, readKeyFile, type Store } from "@kontinuum/storage";
 import type { Config } from "../config/config.ts";
 import { hubTarget, openHubStore } from "../relay/hub-store.ts";
 
-/** Opens the store. A hub must not be given another hub's face, and a zone nothing else. */
+/** What is encrypted: every Secret, whatever its namespace. */
+const encryptedPrefixes = ["/registry/secrets/"] as const;
+
+/** Opens the store of a process. A zone must be given its hub's face, and nothing else. */
 export async function openProcessStore(config: Config, edges: Edges): Promise<Store> {
   const url = config.values.KONTINUUM_SERVER_STORAGE;
   const target = hubTarget(url);
@@ -16,5 +24,50 @@ export async function openProcessStore(config: Config, edges: Edges): Promise<St
       "KONTINUUM_SERVER_STORAGE of a zone must be grpc://<zone>@<host>:<port>: a zone has no store of its own",
     );
   }
-  return target ? openHubStore(target, config, edges) : openStore(url, edges);
+  if (target) return openHubStore(target, config, edges);
+  return openEncryptedStore(url, config.values.KONTINUUM_SERVER_ENCRYPTION_KEY_FILE, edges);
+}
+
+/** Opens a hub's own store. `keyFile` is empty for the default place. */
+export async function openEncryptedStore(url: string, keyFile: string, edges: Edges): Promise<Store> {
+  if (url.startsWith("memory:") && keyFile === "") return openStore(url, edges);
+  const file = keyFile || defaultKeyFile(url);
+  // Asked before the store is opened, which would make the database.
+  const isNew = keyFile === "" && !existsSync(file);
+  if (isNew && existsSync(sqlitePath(url) ?? "")) edges.log.warn("encrypts Secrets from now on", { file });
+  const store = await openStore(url, edges);
+  try {
+    if (isNew) {
+      makeKeyFile(file, edges);
+      edges.log.info("made the encryption key; back it up apart from the database", { file });
+    }
+    const keys = await readKeyFile(file);
+    return await EncryptedStore.over(store, { keys, prefixes: encryptedPrefixes, random: edges.random });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+function defaultKeyFile(url: string): string {
+  const path = sqlitePath(url);
+  if (path !== undefined) return `${path}.key`;
+  throw new CodedError(
+    "invalid_argument",
+    "KONTINUUM_SERVER_ENCRYPTION_KEY_FILE is required for a shared store: make a key with kontinuum store create-key FILE and give every hub the same file",
+  );
+}
+
+function sqlitePath(url: string): string | undefined {
+  const encoded = /^sqlite:\/\/([^?]+)/.exec(url)?.[1];
+  return encoded === undefined ? undefined : decodeURIComponent(encoded);
+}
+
+function makeKeyFile(file: string, edges: Edges): void {
+  try {
+    createKeyFile(file, edges.random);
+  } catch (error) {
+    // Another process of this host was faster: its key is the key.
+    if (!isCoded(error, "already_exists")) throw error;
+  }
 }
