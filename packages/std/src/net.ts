@@ -17,6 +17,8 @@ export interface DialTarget {
   /** Gives up after so many milliseconds. Default 10,000. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
+  /** Own address to connect from. Default: the system's choice. */
+  readonly localAddress?: string;
 }
 
 /** Outgoing connections and name lookups. */
@@ -29,9 +31,14 @@ export interface Network {
 
 /** The machine's network. */
 export const systemNetwork: Network = {
-  dial({ host, port, timeoutMs = 10_000, signal }) {
+  dial({ host, port, timeoutMs = 10_000, signal, localAddress }) {
     return new Promise((resolve, reject) => {
-      const socket = net.connect({ host, port, noDelay: true });
+      const socket = net.connect({
+        host,
+        port,
+        noDelay: true,
+        ...(localAddress === undefined ? {} : { localAddress }),
+      });
       const done = (): void => {
         socket.removeAllListeners();
         signal?.removeEventListener("abort", onAbort);
