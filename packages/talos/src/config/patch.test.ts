@@ -118,6 +118,21 @@ test("an unknown directive, a scalar and an alias bomb are refused", () => {
   refuses("machine: {}\n", bomb, /not usable YAML/);
 });
 
+test("what a patch deletes goes before what it adds, wherever it stands", () => {
+  const config = "machine:\n  certSANs: [old]\n  sysctls: {a: '1'}\n";
+  const patch = "machine:\n  certSANs: [new]\n---\nmachine:\n  certSANs:\n    $patch: delete\n";
+  assert.deepEqual(plain(patchMachineConfig(config, [patch])), [
+    { machine: { certSANs: ["new"], sysctls: { a: "1" } } },
+  ]);
+});
+
+test("null means not given; a CA comes as a whole", () => {
+  const config = "machine:\n  ca: {crt: a, key: b}\n  token: t\n";
+  assert.deepEqual(plain(patchMachineConfig(config, ["machine:\n  token: null\n  ca: {crt: c}\n"])), [
+    { machine: { ca: { crt: "c" }, token: "t" } },
+  ]);
+});
+
 test("an empty patch changes nothing; merging twice equals merging once for mappings", () => {
   const leaf = fc.oneof(fc.string(), fc.integer(), fc.boolean());
   const tree = fc.dictionary(

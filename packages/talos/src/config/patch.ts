@@ -2,10 +2,11 @@
  * Patches to a machine configuration: strategic merge (YAML that looks like the configuration) and
  * RFC 6902.
  *
- * Strategic merge follows Talos: mappings merge, values replace, lists are appended to, except the
- * ones in the tables below. `$patch: delete` removes a document, a key, or the list items that
- * match; deleting what is not there is an error, as it is with the official tool. RFC 6902 knows no
- * documents, so it is refused for a configuration of several, again as there.
+ * Strategic merge follows Talos: mappings merge, values replace, null means "not given", lists are
+ * appended to, except the ones in the tables below. `$patch: delete` removes a document, a key, or
+ * the list items that match. All deletions of a patch come before what it adds; deleting a key that
+ * is not there is an error, as it is with the official tool. RFC 6902 knows no documents, so it is
+ * refused for a configuration of several, again as there.
  */
 import { CodedError, isObject, messageOf, type JsonObject } from "@kontinuum/std";
 import jsonPatch from "fast-json-patch";
@@ -18,11 +19,17 @@ import {
   type ConfigDocument,
 } from "./config-document.ts";
 
-/** Lists that a patch replaces. Paths are `<kind or v1alpha1>:<keys>`. */
+/** Values that a patch replaces as a whole. Paths are `<kind or v1alpha1>:<keys>`. */
 const replacedPaths = new Set([
   "v1alpha1:cluster.network.podSubnets",
   "v1alpha1:cluster.network.serviceSubnets",
   "v1alpha1:cluster.apiServer.auditPolicy",
+  // A certificate and its key go together: half a pair would fit nothing.
+  "v1alpha1:machine.ca",
+  "v1alpha1:cluster.ca",
+  "v1alpha1:cluster.aggregatorCA",
+  "v1alpha1:cluster.serviceAccount",
+  "v1alpha1:cluster.etcd.ca",
   "KubeNetworkConfig:podSubnets",
   "KubeNetworkConfig:serviceSubnets",
   "KubeAuditPolicyConfig:configuration",
@@ -57,10 +64,7 @@ export function patchConfigDocuments(
       if (values.length > 1) throw invalid(`${what} mixes RFC 6902 operations with other documents`);
       current = applyOperations(current, first, what);
     } else {
-      for (const value of values) {
-        if (!isObject(value)) throw invalid(`${what} is neither a mapping nor a list of operations`);
-        current = mergeDocument(current, value, what);
-      }
+      current = applyStrategic(current, values, what);
     }
   }
   return current;
@@ -95,88 +99,155 @@ function applyOperations(documents: ConfigDocument[], operations: unknown[], wha
   }
 }
 
-function mergeDocument(documents: ConfigDocument[], patch: ConfigDocument, what: string): ConfigDocument[] {
-  const { $patch: directive, ...fields } = patch;
-  const id = documentId(fields);
-  const index = documents.findIndex((document) => documentId(document) === id);
-  if (directive !== undefined) {
-    if (directive !== "delete") throw unknownDirective(what);
-    return documents.filter((_, position) => position !== index);
+function applyStrategic(
+  documents: ConfigDocument[],
+  values: readonly unknown[],
+  what: string,
+): ConfigDocument[] {
+  const parts = values.map((value) => {
+    if (!isObject(value)) throw invalid(`${what} is neither a mapping nor a list of operations`);
+    const place: Place = { what, trail: [], id: documentId(value), prefix: prefixOf(value) };
+    return { place, whole: isDeletion(value, place), patch: value };
+  });
+  let current = documents;
+  for (const { place, whole, patch } of parts) {
+    current = whole
+      ? current.filter((document) => documentId(document) !== place.id)
+      : current.map((document) =>
+          documentId(document) === place.id ? deleteMarked(document, patch, place) : document,
+        );
   }
-  const existing = documents[index];
-  const kind = isMainDocument(fields) ? "v1alpha1" : String(fields["kind"]);
-  const merged = mergeObject(existing ?? {}, fields, { prefix: `${kind}:`, trail: [], what, id });
-  if (!existing) return [...documents, merged];
-  return documents.map((document, position) => (position === index ? merged : document));
+  for (const { place, whole, patch } of parts) {
+    const addition = whole ? undefined : withoutDirectives(patch);
+    if (!isObject(addition)) continue;
+    const index = current.findIndex((document) => documentId(document) === place.id);
+    const merged = mergeObject(current[index] ?? {}, addition, place);
+    current = index < 0 ? [...current, merged] : current.with(index, merged);
+  }
+  return current;
 }
 
+/** Where in which patch and document one is. */
 interface Place {
-  /** `<kind>:`, the start of a path in the tables. */
+  readonly what: string;
+  readonly id: string;
+  /** `<kind or v1alpha1>:`, the start of a path in the tables. */
   readonly prefix: string;
   /** Keys from the document's root; list positions are left out. */
   readonly trail: readonly string[];
-  readonly what: string;
-  readonly id: string;
 }
 
-function pathOf({ prefix, trail }: Place): string {
-  return prefix + trail.join(".");
+function prefixOf(document: ConfigDocument): string {
+  return isMainDocument(document) ? "v1alpha1:" : `${String(document["kind"])}:`;
 }
 
+const under = (place: Place, key: string): Place => ({ ...place, trail: [...place.trail, key] });
+
+/** Whether a mapping of a patch is marked for deletion. */
+function isDeletion(value: unknown, { what }: Place): value is JsonObject {
+  if (!isObject(value) || !("$patch" in value)) return false;
+  if (value["$patch"] !== "delete") throw invalid(`${what}: the only value of $patch is "delete"`);
+  return true;
+}
+
+/** First pass: the base without what the patch marks. */
+function deleteMarked(base: JsonObject, patch: JsonObject, place: Place): JsonObject {
+  const result = { ...base };
+  for (const [key, value] of Object.entries(patch)) {
+    const at = under(place, key);
+    const existing = Object.hasOwn(result, key) ? result[key] : undefined;
+    if (isDeletion(value, at)) {
+      if (!Object.hasOwn(result, key)) throw missing(at);
+      delete result[key];
+    } else if (isObject(value)) {
+      const emptied = deleteMarked(isObject(existing) ? existing : {}, value, at);
+      if (isObject(existing)) result[key] = emptied;
+    } else if (Array.isArray(value)) {
+      const kept = deleteItems(Array.isArray(existing) ? existing : [], value, at);
+      if (Array.isArray(existing)) result[key] = kept;
+    }
+  }
+  return result;
+}
+
+function deleteItems(base: readonly unknown[], patch: readonly unknown[], place: Place): unknown[] {
+  let kept = [...base];
+  for (const item of patch) {
+    if (!isObject(item)) continue;
+    if (isDeletion(item, place)) {
+      const { $patch: _, ...fields } = item;
+      const left = kept.filter((candidate) => !matches(candidate, fields));
+      if (left.length === kept.length) throw missing(place);
+      kept = left;
+    } else {
+      const index = indexOfSame(kept, item, place);
+      const existing = kept[index];
+      const emptied = deleteMarked(isObject(existing) ? existing : {}, item, place);
+      if (isObject(existing)) kept = kept.with(index, emptied);
+    }
+  }
+  return kept;
+}
+
+/** What a patch adds: without its marks, and without the mappings that held nothing else. */
+function withoutDirectives(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const items = value.map(withoutDirectives).filter((item) => item !== undefined);
+    return items.length === 0 && value.length > 0 ? undefined : items;
+  }
+  if (!isObject(value)) return value;
+  if ("$patch" in value) return undefined;
+  const entries = Object.entries(value).map(([key, entry]) => [key, withoutDirectives(entry)] as const);
+  const kept = entries.filter(([, entry]) => entry !== undefined);
+  return kept.length === 0 && entries.length > 0 ? undefined : Object.fromEntries(kept);
+}
+
+/** Second pass: the base with what the patch adds. */
 function mergeObject(base: JsonObject, patch: JsonObject, place: Place): JsonObject {
   const merged: JsonObject = { ...base };
   for (const [key, value] of Object.entries(patch)) {
-    const at: Place = { ...place, trail: [...place.trail, key] };
+    const at = under(place, key);
     if (key === "__proto__") throw invalid(`${place.what}: key __proto__ is not allowed`);
-    if (isObject(value) && "$patch" in value) {
-      if (value["$patch"] !== "delete") throw unknownDirective(place.what);
-      if (!Object.hasOwn(merged, key)) throw missing(at);
-      delete merged[key];
-      continue;
-    }
+    if (value === null) continue;
     merged[key] = mergeValue(Object.hasOwn(merged, key) ? merged[key] : undefined, value, at);
   }
   return merged;
 }
 
 function mergeValue(base: unknown, patch: unknown, place: Place): unknown {
-  if (replacedPaths.has(pathOf(place))) return patch;
+  if (replacedPaths.has(place.prefix + place.trail.join("."))) return patch;
   if (isObject(patch)) return mergeObject(isObject(base) ? base : {}, patch, place);
   if (Array.isArray(patch)) return mergeList(Array.isArray(base) ? base : [], patch, place);
   return patch;
 }
 
 function mergeList(base: readonly unknown[], patch: readonly unknown[], place: Place): unknown[] {
-  const keys = mergedLists.get(pathOf(place));
   let merged = [...base];
   for (const item of patch) {
+    const index = isObject(item) ? indexOfSame(merged, item, place) : -1;
+    const existing = merged[index];
     if (!isObject(item)) {
       merged.push(item);
-      continue;
-    }
-    const { $patch: directive, ...fields } = item;
-    if (directive !== undefined) {
-      if (directive !== "delete") throw unknownDirective(place.what);
-      const kept = merged.filter((candidate) => !matches(candidate, fields));
-      if (kept.length === merged.length) throw missing(place);
-      merged = kept;
-      continue;
-    }
-    const key = keys?.find((name) => name in fields);
-    const index =
-      key === undefined
-        ? -1
-        : merged.findIndex((candidate) => isObject(candidate) && equal(candidate[key], fields[key]));
-    const existing = merged[index];
-    if (key !== undefined && isObject(existing)) {
-      // The key itself is equal; merging it would append lists inside a selector.
-      const { [key]: _, ...rest } = fields;
-      merged[index] = mergeObject(existing, rest, place);
+    } else if (isObject(existing)) {
+      // What identifies the item is equal; merging it would append to lists inside a selector.
+      const { [identityOf(item, place) ?? ""]: _, ...rest } = item;
+      merged = merged.with(index, mergeObject(existing, rest, place));
     } else {
-      merged.push(mergeObject({}, fields, place));
+      merged.push(mergeObject({}, item, place));
     }
   }
   return merged;
+}
+
+/** The key that identifies an item of a list whose items merge. */
+function identityOf(item: JsonObject, place: Place): string | undefined {
+  return mergedLists.get(place.prefix + place.trail.join("."))?.find((key) => key in item);
+}
+
+function indexOfSame(items: readonly unknown[], item: JsonObject, place: Place): number {
+  const key = identityOf(item, place);
+  if (key === undefined) return -1;
+  return items.findIndex((candidate) => isObject(candidate) && equal(candidate[key], item[key]));
 }
 
 function matches(candidate: unknown, fields: JsonObject): boolean {
@@ -189,10 +260,6 @@ function equal(a: unknown, b: unknown): boolean {
 
 function missing(place: Place): CodedError {
   return invalid(`${place.what} deletes ${place.trail.join(".")} of ${place.id}, which is not there`);
-}
-
-function unknownDirective(what: string): CodedError {
-  return invalid(`${what}: the only value of $patch is "delete"`);
 }
 
 function invalid(message: string): CodedError {

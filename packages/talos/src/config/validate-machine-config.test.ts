@@ -317,12 +317,8 @@ describe("rules", () => {
       problems(worker.replace("type: worker", "type: controlplane")).join(),
       /machine\.ca\.key is required/,
     );
-    assert.match(
-      patched("apiVersion: v1alpha1\nkind: Layer2VIPConfig\nname: 192.0.2.1\nlink: eth0\n", {
-        type: "worker",
-      }).join(),
-      /virtual shared IP/,
-    );
+    const vip = "machine: {network: {interfaces: [{interface: eth0, vip: {ip: 192.0.2.1}}]}}\n";
+    assert.match(patched(vip, { type: "worker" }).join(), /virtual shared IP/);
   });
 
   test("a disk is demanded on metal, before the installation", () => {
