@@ -101,6 +101,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
   const documents = new Documents(store, edges.log);
   const metrics = new Metrics();
   const ownListeners = new Set<string>();
+  let mirrored = Promise.resolve();
   const session = new ReplicaSession(store, edges);
   const projects = options.projects ?? (() => config.projects);
   const outbound = new OutboundClient(edges.network, edges.clock, {
@@ -119,7 +120,8 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
       provider.cluster?.useImageNamespace(current.imageNamespace);
     },
     onWrite: (current) => {
-      if (ownsFiles(config)) void mirrorSettings(config, current, edges);
+      // One after the other, so that the newest is what remains.
+      if (ownsFiles(config)) mirrored = mirrored.then(() => mirrorSettings(config, current, edges));
     },
   });
   const defaultProject = (): string => settings.current.defaultProject;
@@ -272,7 +274,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
       stopping.abort();
       await runner.stop();
       await session.stop();
-      await Promise.allSettled(loops);
+      await Promise.allSettled([...loops, mirrored]);
       authenticator.close?.();
       await provider.close?.();
     },

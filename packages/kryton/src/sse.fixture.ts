@@ -33,7 +33,10 @@ export function openStream(url: string, headers: Record<string, string> = {}): P
         headers: response.headers,
         text: () => received,
         ids: () => [...received.matchAll(/^id: (.+)$/gm)].map((match) => match[1] ?? ""),
-        events: () => [...received.matchAll(/^event: cloudevent\ndata: (.+)$/gm)].map((match) => JSON.parse(match[1] ?? "")),
+        events: () =>
+          [...received.matchAll(/^event: cloudevent\ndata: (.+)$/gm)].map((match) =>
+            JSON.parse(match[1] ?? ""),
+          ),
         ended,
         async [Symbol.asyncDispose]() {
           request.destroy();

@@ -63,16 +63,26 @@ test("a stream and a history show only what the caller's projects allow, and fil
   await api.machine("secret", { project: "qa" }, bearer("boss"));
   await api.machine("open", { project: "ci" }, bearer("boss"));
   await received(stream, 1);
-  assert.deepEqual(stream.events().map((event) => event.data?.["name"]), ["open"]);
+  assert.deepEqual(
+    stream.events().map((event) => event.data?.["name"]),
+    ["open"],
+  );
   assert.equal(other.events().length, 0);
   const filtered = await api.call("GET", "/api/v1/events?project=qa", undefined, bearer("ci"));
   assert.deepEqual(filtered.json.items, []);
-  const typed = await api.call("GET", "/api/v1/events?type=io.kryton.machine.deleted", undefined, bearer("boss"));
+  const typed = await api.call(
+    "GET",
+    "/api/v1/events?type=io.kryton.machine.deleted",
+    undefined,
+    bearer("boss"),
+  );
   assert.deepEqual(typed.json.items, []);
 });
 
 test("a revoked key ends its streams and its access at once", async () => {
-  await using api = await start({ keys: { old: { role: "viewer", projects: ["*"] }, keep: { role: "admin", projects: ["*"] } } });
+  await using api = await start({
+    keys: { old: { role: "viewer", projects: ["*"] }, keep: { role: "admin", projects: ["*"] } },
+  });
   await using stream = await openStream(`${api.url}/api/v1/events/stream`, bearer("old"));
   await using kept = await openStream(`${api.url}/api/v1/events/stream`, bearer("keep"));
   await writeFile(join(api.directory, "keys.json"), keysFile({ keep: { role: "admin", projects: ["*"] } }));

@@ -93,7 +93,8 @@ export class Pipeline {
       principal = await authenticator.authenticate(authRequest(incoming));
     }
     if (!principal) {
-      failures.failed(address);
+      // Asking without credentials is no guess; presenting wrong ones is.
+      if (presentsCredentials(incoming)) failures.failed(address);
       edges.log.warn("sign-in failed", { request_id: request.requestId, address, path: pathOf(incoming) });
       throw new KrytonError("UNAUTHORIZED", "unauthorized", {
         hint: "Send Authorization: Bearer with a valid API key.",
@@ -209,6 +210,10 @@ function tooLow(role: string): KrytonError {
   return new KrytonError("FORBIDDEN", `this needs the role ${role}`, {
     hint: "Ask an administrator for it.",
   });
+}
+
+function presentsCredentials({ headers }: IncomingMessage): boolean {
+  return headers.authorization !== undefined || headers["x-kryton-proxy-secret"] !== undefined;
 }
 
 function queryOf(incoming: IncomingMessage): URLSearchParams {

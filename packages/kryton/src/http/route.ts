@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { z } from "zod";
 import type { Principal, Role } from "../model/principal.ts";
 import type { Asking } from "../service/machines.ts";
-import { decodeBody, settled } from "./decode.ts";
+import { decodeBody, settled, type Decoded } from "./decode.ts";
 import type { alreadySent, Reply } from "./reply.ts";
 
 /** HTTP methods of the API. */
@@ -108,8 +108,13 @@ export function routeWithBody<T>(
     takesBody: true,
     open(bytes) {
       const empty = info.bodyOptional === true && bytes.length === 0;
-      const decoded = decodeBody(empty ? Buffer.from("{}") : bytes, schema);
-      return { raw: decoded.raw, run: async (call) => handle({ ...call, body: settled(decoded) }) };
+      const decode = (): Decoded<T> => decodeBody(empty ? Buffer.from("{}") : bytes, schema);
+      // Access comes first; only where the project stands in the body has the body to be read before.
+      const early = info.access.kind === "project" && info.access.from === "body" ? decode() : undefined;
+      return {
+        raw: early?.raw ?? {},
+        run: async (call) => handle({ ...call, body: settled(early ?? decode()) }),
+      };
     },
   };
 }

@@ -65,7 +65,9 @@ test("one that cannot be expired does not hold up the others", async () => {
   });
   await api.machine("due", { project: "ci", ttlMinutes: 1 });
   clock.offsetMs = 120_000;
-  await until(async () => ((await api.call("GET", "/api/v1/machines?project=ci")).json.items.length === 0 ? true : undefined));
+  await until(async () =>
+    (await api.call("GET", "/api/v1/machines?project=ci")).json.items.length === 0 ? true : undefined,
+  );
   const { count } = await api.store.range({ key: stale, countOnly: true });
   assert.equal(count, 0, "an entry without a machine is tidied up");
 });

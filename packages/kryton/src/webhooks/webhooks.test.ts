@@ -91,7 +91,11 @@ test("a failing sink is tried again, in order per machine, and nothing is lost",
   await api.call("POST", `/api/v1/machines/${id}/start`);
   await until(() => (receiver.deliveries.length >= 3 ? true : undefined));
   const types = receiver.deliveries.map(({ body }) => JSON.parse(body).type);
-  assert.deepEqual(types, ["io.kryton.machine.created", "io.kryton.machine.stopped", "io.kryton.machine.started"]);
+  assert.deepEqual(types, [
+    "io.kryton.machine.created",
+    "io.kryton.machine.stopped",
+    "io.kryton.machine.started",
+  ]);
 });
 
 test("what cannot be delivered becomes a dead letter, and a replay delivers it", async () => {
@@ -149,6 +153,9 @@ test("delivery goes on where it stopped after a restart", async () => {
   await using second = await start({ env, store: first.store, sealer: first.sealer });
   await second.machine("b");
   await until(() => (receiver.names().includes("b") ? true : undefined));
-  assert.ok(receiver.names().filter((name) => name === "a").length <= 2, "at least once, not again and again");
+  assert.ok(
+    receiver.names().filter((name) => name === "a").length <= 2,
+    "at least once, not again and again",
+  );
   await second.stop();
 });
