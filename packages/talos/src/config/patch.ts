@@ -215,10 +215,15 @@ function mergeObject(base: JsonObject, patch: JsonObject, place: Place): JsonObj
 }
 
 function mergeValue(base: unknown, patch: unknown, place: Place): unknown {
-  if (replacedPaths.has(place.prefix + place.trail.join("."))) return patch;
+  if (replacedPaths.has(place.prefix + place.trail.join(".")))
+    return isEmpty(patch) ? (base ?? patch) : patch;
   if (isObject(patch)) return mergeObject(isObject(base) ? base : {}, patch, place);
   if (Array.isArray(patch)) return mergeList(Array.isArray(base) ? base : [], patch, place);
   return patch;
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
 }
 
 function mergeList(base: readonly unknown[], patch: readonly unknown[], place: Place): unknown[] {
