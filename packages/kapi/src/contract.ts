@@ -156,6 +156,17 @@ export interface ServerOptions {
   readonly audit?: (event: JsonObject) => void;
   /** Seconds an Event object lives after its last write. Default 3600. */
   readonly eventTtlSeconds?: number;
+  /**
+   * Address ranges (CIDR) that webhooks, conversions and aggregated APIs may be at although the default refuses them:
+   * loopback, link-local, metadata. Default: none.
+   */
+  readonly outboundAllowed?: readonly string[];
+  /** Finds a Service's address where the cluster has no network of its own; `undefined` looks at its endpoints. */
+  readonly resolveService?: (
+    namespace: string,
+    name: string,
+    port: number,
+  ) => Promise<{ readonly host: string; readonly port: number } | undefined>;
   /** Host names accepted while authentication is off, besides loopback (DNS rebinding guard). */
   readonly allowedHosts?: readonly string[];
 }

@@ -9,9 +9,19 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { Controller, Transport } from "@kontinuum/controller";
-import { CodedError, messageOf, stringAt, systemEdges, type Edges, type JsonObject } from "@kontinuum/std";
-import { AdmissionChain } from "./admission/admission.ts";
+import { CodedError, messageOf, systemEdges, type Edges, type JsonObject } from "@kontinuum/std";
+import { AdmissionChain, type AdmissionPlugin } from "./admission/admission.ts";
+import { ValidatingPolicies } from "./admission/policies.ts";
+import { Webhooks } from "./admission/webhooks.ts";
+import { Aggregator } from "./aggregation/aggregator.ts";
+import { frontProxyIdentity, publishFrontProxy, type FrontProxyIdentity } from "./aggregation/front-proxy.ts";
+import { conversionOf } from "./controllers/conversion-calls.ts";
+import { ownControllers } from "./controllers/own-controllers.ts";
+import { makeOutbound, type Outbound } from "./outbound/outbound.ts";
+import { Metrics } from "./pipeline/metrics.ts";
+import { CoreObjects } from "./registry/core-objects.ts";
 import { namespaceLifecycle } from "./admission/namespace-lifecycle.ts";
+import { resourceQuota } from "./admission/resource-quota.ts";
 import { serviceAddresses } from "./admission/service-addresses.ts";
 import { Access, accessDenied, allowAll, attributesOf } from "./auth/access.ts";
 import { clientCertificates, requestHeader } from "./auth/authenticators.ts";
@@ -21,15 +31,10 @@ import { CrdLifecycle } from "./controllers/crd-lifecycle.ts";
 import { ensureCrds } from "./controllers/ensure-crds.ts";
 import { bootstrapNamespaces, bootstrapRbac } from "./controllers/bootstrap.ts";
 import { crdGuard } from "./controllers/crd-guard.ts";
-import { GarbageCollector } from "./controllers/garbage-collector.ts";
-import { NamespaceContents } from "./controllers/namespace-contents.ts";
-import { NamespaceDeletion } from "./controllers/namespace-deletion.ts";
-import { RoleAggregation } from "./controllers/role-aggregation.ts";
-import { TokenSecrets } from "./controllers/token-secrets.ts";
 import { escalationGuard } from "./auth/escalation.ts";
 import { Rbac } from "./auth/rbac.ts";
 import { reviewHandlers } from "./auth/reviews.ts";
-import { ServiceAccountTokens, type ObjectReader } from "./auth/service-account-tokens.ts";
+import { ServiceAccountTokens } from "./auth/service-account-tokens.ts";
 import { tokenRequestHandler } from "./auth/token-request.ts";
 import { WebSocketWatches } from "./pipeline/web-socket.ts";
 import { podHandlers } from "./registry/pod-subresources.ts";
@@ -51,7 +56,6 @@ import { RegistryHandler } from "./registry/handler.ts";
 import { ResourceSet } from "./registry/resource-set.ts";
 import { ObjectStorage } from "./registry/storage.ts";
 import type { ResourceDefinition } from "./resource.ts";
-import { entryObject } from "./watch-cache/entry.ts";
 
 /** Time {@link ApiServer.stop} takes at most unless told otherwise. */
 const defaultStopMs = 10_000;
@@ -62,6 +66,8 @@ const eventTtlSeconds = 3600;
 export function createServer(options: ServerOptions): ApiServer {
   return new Server(options);
 }
+
+const notProxied = Promise.resolve(false);
 
 type State = "new" | "starting" | "running" | "stopping" | "stopped";
 
@@ -80,6 +86,9 @@ class Server implements ApiServer {
   readonly #tokens: ServiceAccountTokens | undefined;
   readonly #systemNamespace: string;
   readonly #webSockets = new WebSocketWatches();
+  readonly #objects: CoreObjects;
+  readonly #aggregator: Aggregator | undefined;
+  readonly #metrics: Metrics;
   readonly #stopEmbedded = new AbortController();
   readonly #stopOwn = new AbortController();
   #embedded: Promise<unknown> = Promise.resolve();
@@ -100,6 +109,17 @@ class Server implements ApiServer {
       clock,
       log,
     });
+    this.#objects = new CoreObjects(this.#resources, this.#storage);
+    const outbound = makeOutbound(
+      this.#edges,
+      this.#objects,
+      options.outboundAllowed ?? [],
+      options.resolveService,
+    );
+    this.#metrics = new Metrics({
+      watches: () => this.#storage.watches,
+      objects: () => this.#storage.counts,
+    });
     const open = options.auth.authenticators.length === 0 && options.listen?.tls?.clientCa === undefined;
     const rbac = (options.rbac ?? true) ? new Rbac(this.#resources, this.#storage) : undefined;
     this.#rbac = rbac;
@@ -119,8 +139,18 @@ class Server implements ApiServer {
       resources: this.#resources,
       storage: this.#storage,
       admission: new AdmissionChain([
-        namespaceLifecycle((name, certain) => this.#namespace(name, certain)),
-        serviceAddresses({ services: () => this.#services(), random: this.#edges.random, clock }),
+        namespaceLifecycle((name, certain) => this.#objects.namespace(name, certain)),
+        serviceAddresses({
+          services: () => this.#objects.list("", "services"),
+          random: this.#edges.random,
+          clock,
+        }),
+        ...this.#dynamicAdmission(outbound),
+        resourceQuota({
+          resources: this.#resources,
+          storage: this.#storage,
+          transport: () => this.transport(this.loopback),
+        }),
       ]),
       guards: [crdGuard(() => this.#crds), ...(rbac ? [escalationGuard(rbac, access)] : [])],
       ttlSeconds: (resource) =>
@@ -136,11 +166,12 @@ class Server implements ApiServer {
     const now = (): number => clock.now();
     const special = new Map([...podHandlers(deps), ...reviewHandlers({ access, rbac, authenticators, now })]);
     if (this.#tokens)
-      special.set("serviceaccounts/token", tokenRequestHandler(this.#tokens, this.#read, now));
+      special.set("serviceaccounts/token", tokenRequestHandler(this.#tokens, this.#objects.read, now));
     this.#registry = new RegistryHandler(deps, special);
+    this.#aggregator = this.#makeAggregator(own, outbound);
     this.#discovery = new DiscoveryDocuments(this.#resources, {
-      versions: () => [],
-      openapi: () => undefined,
+      versions: () => this.#aggregator?.versions() ?? [],
+      openapi: (group, version) => this.#aggregator?.openapi(group, version),
     });
     this.#discovery.now = () => clock.now();
     const identity = new Identity({
@@ -155,11 +186,15 @@ class Server implements ApiServer {
       access,
       inFlight: new InFlight(defaultLimits),
       audit: new Audit(options.audit, clock),
+      observe: (context, seconds) => {
+        const { group, version, resource } = context.info;
+        this.#metrics.observe(context, this.#resources.get(group, version, resource) !== undefined, seconds);
+      },
       route: router({
         registry: this.#registry,
         discovery: this.#discovery,
         health: this.#healthChecks(),
-        proxy: () => Promise.resolve(false),
+        proxy: (context) => this.#aggregator?.proxy(context) ?? notProxied,
         documents: this.#documents(),
       }),
     });
@@ -172,14 +207,8 @@ class Server implements ApiServer {
           crdResource,
           transport: own,
           terminating: (value) => (this.#discovery.terminating = value),
-          conversion: (manifest) => {
-            const convert = options.converters?.[stringAt(manifest, "metadata", "name") ?? ""];
-            if (!convert) return undefined;
-            return {
-              call: (review) => Promise.resolve(convert(review)),
-              newUid: () => this.#edges.random.uuid(),
-            };
-          },
+          conversion: (manifest) =>
+            conversionOf(manifest, options.converters ?? {}, outbound, this.#edges.random),
         })
       : undefined;
     this.#listener = options.listen ? this.#makeListener(options.listen) : undefined;
@@ -213,7 +242,22 @@ class Server implements ApiServer {
     if (this.#options.housekeeping ?? true) {
       await bootstrapNamespaces(transport, this.#resources, this.#systemNamespace);
       if (this.#rbac) await bootstrapRbac(transport, this.#resources);
-      this.#own = this.#run(this.#ownControllers(transport), this.#stopOwn.signal);
+      if (this.#aggregator) this.#publishFrontProxy(transport);
+      this.#own = this.#run(
+        ownControllers({
+          edges: this.#edges,
+          resources: this.#resources,
+          storage: this.#storage,
+          transport,
+          objects: this.#objects,
+          crds: this.#crds,
+          aggregator: this.#aggregator,
+          tokens: this.#tokens,
+          authority: this.#options.rootCa ?? this.#options.listen?.tls?.cert ?? "",
+          rbac: this.#rbac !== undefined,
+        }),
+        this.#stopOwn.signal,
+      );
     } else {
       // Definitions come and go under a server that only follows, too.
       this.#own = this.#run(this.#crds ? [this.#crds] : [], this.#stopOwn.signal);
@@ -241,67 +285,56 @@ class Server implements ApiServer {
     return [...(rbac ? [rbac] : []), ...authorizers];
   }
 
-  get #authority(): string {
-    return this.#options.rootCa ?? this.#options.listen?.tls?.cert ?? "";
+  /** Webhooks and policies, where their configurations are served. */
+  #dynamicAdmission({ client, targets }: Outbound): readonly AdmissionPlugin[] {
+    if (!this.#serves("admissionregistration.k8s.io", "validatingwebhookconfigurations")) return [];
+    const shared = {
+      resources: this.#resources,
+      storage: this.#storage,
+      namespace: (name: string) => this.#objects.namespace(name, false),
+    };
+    const caller = { client, targets, random: this.#edges.random };
+    return [new ValidatingPolicies(shared), new Webhooks({ ...shared, caller })];
+  }
+
+  #makeAggregator(transport: Transport, { client, targets }: Outbound): Aggregator | undefined {
+    const resource = this.#serves("apiregistration.k8s.io", "apiservices");
+    if (!resource) return undefined;
+    return new Aggregator({
+      edges: this.#edges,
+      resources: this.#resources,
+      store: this.#storage.of(resource),
+      transport,
+      client,
+      targets,
+      identity: () =>
+        (this.#identity ??= frontProxyIdentity(transport, this.#systemNamespace, this.#edges.clock)),
+      changed: () => this.#discovery.invalidate(),
+    });
+  }
+
+  #identity: Promise<FrontProxyIdentity> | undefined;
+
+  /** Tells backends whom to trust; needed by nobody before the first aggregated API, so nobody waits for it. */
+  #publishFrontProxy(transport: Transport): void {
+    if (!this.#serves("", "configmaps") || !this.#serves("", "secrets")) return;
+    this.#identity ??= frontProxyIdentity(transport, this.#systemNamespace, this.#edges.clock);
+    this.#identity
+      .then((identity) => publishFrontProxy(transport, identity, this.#options.listen?.tls?.clientCa))
+      .catch((error: unknown) =>
+        this.#edges.log.warn("the front proxy's identity is not published", { reason: messageOf(error) }),
+      );
   }
 
   #makeTokens(transport: Transport): ServiceAccountTokens {
     return new ServiceAccountTokens({
       transport,
-      read: this.#read,
+      read: this.#objects.read,
       namespace: this.#systemNamespace,
       issuer: this.#options.serviceAccountIssuer ?? "https://kubernetes.default.svc",
       clock: this.#edges.clock,
       random: this.#edges.random,
     });
-  }
-
-  /** Reads a core object from its cache, else from the store. */
-  readonly #read: ObjectReader = async (plural, namespace, name) => {
-    const resource = this.#serves("", plural);
-    if (!resource) return undefined;
-    const store = this.#storage.of(resource);
-    const key = store.key(resource.namespaced ? namespace : "", name);
-    await store.cache.load();
-    const entry = store.cache.get(key) ?? (await store.read(key));
-    return entry && entry.error === undefined ? entryObject(entry) : undefined;
-  };
-
-  #ownControllers(transport: Transport): readonly Controller[] {
-    const edges = this.#edges;
-    const resources = this.#resources;
-    const storage = this.#storage;
-    const controllers: Controller[] = [new GarbageCollector({ edges, resources, storage, transport })];
-    if (this.#crds) controllers.push(this.#crds);
-    const namespaces = this.#serves("", "namespaces");
-    if (namespaces) {
-      controllers.push(
-        new NamespaceDeletion(
-          { edges, resources, storage, transport, unreachableGroups: () => [] },
-          namespaces,
-        ),
-      );
-      controllers.push(new NamespaceContents(edges, resources, storage, transport, this.#authority));
-    }
-    const clusterRoles = this.#serves("rbac.authorization.k8s.io", "clusterroles");
-    if (clusterRoles && this.#rbac)
-      controllers.push(new RoleAggregation(edges, clusterRoles, storage.of(clusterRoles), transport));
-    const secrets = this.#serves("", "secrets");
-    const accounts = this.#serves("", "serviceaccounts");
-    if (this.#tokens && secrets && accounts) {
-      controllers.push(
-        new TokenSecrets({
-          edges,
-          secrets: storage.of(secrets),
-          accounts: storage.of(accounts),
-          transport,
-          tokens: this.#tokens,
-          read: this.#read,
-          authority: this.#authority,
-        }),
-      );
-    }
-    return controllers;
   }
 
   #documents(): ReadonlyMap<string, () => Promise<{ readonly contentType: string; readonly body: string }>> {
@@ -310,6 +343,10 @@ class Server implements ApiServer {
       string,
       () => Promise<{ readonly contentType: string; readonly body: string }>
     >();
+    documents.set("/metrics", async () => ({
+      contentType: this.#metrics.contentType,
+      body: await this.#metrics.text(),
+    }));
     if (!tokens) return documents;
     documents.set("/openid/v1/jwks", async () => ({
       contentType: "application/jwk-set+json",
@@ -364,26 +401,6 @@ class Server implements ApiServer {
         }),
       ),
     );
-  }
-
-  /** Reads a namespace for admission. */
-  async #namespace(name: string, certain: boolean): Promise<JsonObject | undefined> {
-    const resource = this.#resources.get("", "v1", "namespaces");
-    // A server without namespaces has nothing to check against.
-    if (!resource) return { metadata: { name } };
-    const store = this.#storage.of(resource);
-    await store.cache.load();
-    const entry = certain ? await store.read(store.key("", name)) : store.cache.get(store.key("", name));
-    return entry?.error === undefined && entry ? entryObject(entry) : undefined;
-  }
-
-  /** All stored services, for the allocation of their addresses. */
-  async #services(): Promise<readonly JsonObject[]> {
-    const resource = this.#resources.get("", "v1", "services");
-    if (!resource) return [];
-    const { cache } = this.#storage.of(resource);
-    await cache.load();
-    return [...cache.list()].filter((entry) => entry.error === undefined).map((entry) => entryObject(entry));
   }
 
   #healthChecks(): Record<"livez" | "readyz" | "healthz", ReadonlyMap<string, HealthCheck>> {

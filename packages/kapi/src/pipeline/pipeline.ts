@@ -35,6 +35,8 @@ export interface PipelineOptions {
   readonly access: Authorizer;
   readonly inFlight: InFlight;
   readonly audit: Audit;
+  /** Told about every answered request and how many seconds it took. */
+  readonly observe: (context: RequestContext, seconds: number) => void;
   readonly route: (context: RequestContext) => Promise<void>;
 }
 
@@ -71,7 +73,8 @@ export class Pipeline {
 
   /** Answers a request; never fails. */
   async run(context: RequestContext): Promise<void> {
-    const { edges, audit } = this.#options;
+    const { edges, audit, observe } = this.#options;
+    const began = edges.clock.monotonic();
     const timer = edges.clock.timer(requestTimeoutMs, () => {
       if (context.response.headersSent || context.longRunning) return;
       void this.#fail(context, timeout("request did not complete within the allotted time"));
@@ -86,6 +89,7 @@ export class Pipeline {
     } finally {
       timer.clear();
       audit.completed(context);
+      observe(context, (edges.clock.monotonic() - began) / 1000);
     }
   }
 

@@ -147,6 +147,7 @@ export async function createObject(deps: RegistryDeps, request: CreateRequest): 
   await deps.admission.mutate(admission);
   const mutated = admission.object ?? object;
   normalizeMetadata(mutated);
+  if (mutated !== object) refine(resource, mutated);
   const base = metaText(mutated, "name") === "" ? metaText(mutated, "generateName") : "";
   const tries = base === "" ? 1 : maxNameTries;
   for (let attempt = 1; attempt <= tries; attempt++) {
@@ -159,6 +160,12 @@ export async function createObject(deps: RegistryDeps, request: CreateRequest): 
   const error = alreadyExists(resource, base === "" ? metaText(mutated, "name") : base);
   if (base === "") throw error;
   throw new StatusError(409, "AlreadyExists", error.message, { ...error.details, retryAfterSeconds: 1 });
+}
+
+/** What a webhook sent back obeys the schema like anything else. */
+export function refine(resource: ResourceDefinition, object: JsonObject): void {
+  resource.prune(object);
+  resource.applyDefaults(object);
 }
 
 /** One attempt; `undefined` when the generated name is taken. */

@@ -59,9 +59,21 @@ export class ObjectStorage {
     return made;
   }
 
-  /** Stores in use now. */
-  get size(): number {
-    return this.#stores.size;
+  /** Open watches. */
+  get watches(): number {
+    let count = 0;
+    for (const { cache } of this.#stores.values()) count += cache.listeners;
+    return count;
+  }
+
+  /** Objects held, by `<plural>[.<group>]`. */
+  get counts(): ReadonlyMap<string, number> {
+    return new Map(
+      [...this.#stores.values()].map(({ resource, cache }) => [
+        resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`,
+        cache.size,
+      ]),
+    );
   }
 
   /** Ends one resource's cache and watches; the next use starts anew. */

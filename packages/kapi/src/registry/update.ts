@@ -13,7 +13,7 @@ import type { RequestContext } from "../pipeline/context.ts";
 import type { ResourceDefinition } from "../resource.ts";
 import { conflict, invalid, notFound, StatusError } from "../status/status.ts";
 import type { CacheEntry } from "../watch-cache/entry.ts";
-import { checkTypeAndPlace, strategyContext } from "./create.ts";
+import { checkTypeAndPlace, refine, strategyContext } from "./create.ts";
 import type { RegistryDeps } from "./deps.ts";
 import { otherVersions } from "./other-versions.ts";
 import { isRemovable } from "./deletion-rules.ts";
@@ -157,21 +157,24 @@ async function attempt(
   await deps.admission.mutate(admission);
   const mutated = admission.object ?? sent;
   normalizeMetadata(mutated);
+  if (mutated !== sent) refine(resource, mutated);
   const strategy = strategyContext(deps, context, subresource);
   resource.prepareForUpdate(mutated, old, strategy);
   dedupeOwners(mutated);
-  const result = change.managed
-    ? mutated
-    : await updateManagedFields({
-        resource,
-        before: old,
-        after: mutated,
-        manager: options.fieldManager,
-        operation: "Update",
-        subresource,
-        now: timestamp(strategy.now),
-        versions: otherVersions(deps, resource),
-      });
+  // What a webhook changed in an applied object is the requester's, but not part of the applied configuration.
+  const result =
+    change.managed && mutated === sent
+      ? mutated
+      : await updateManagedFields({
+          resource,
+          before: change.managed ? sent : old,
+          after: mutated,
+          manager: options.fieldManager,
+          operation: "Update",
+          subresource,
+          now: timestamp(strategy.now),
+          versions: otherVersions(deps, resource),
+        });
   const errors = [
     ...metadataErrors(result, resource, old),
     ...resource.validateUpdate(result, old, strategy),

@@ -5,7 +5,7 @@
  * conventions, "Response Status Kind"). Everything thrown inside the server becomes one of these in one place,
  * {@link toStatusError}; what nobody expected becomes `InternalError` without the thrown text.
  */
-import { isCoded, toCoded, type CodedError, type JsonObject } from "@kontinuum/std";
+import { isCoded, type CodedError, type JsonObject } from "@kontinuum/std";
 import type { FieldError } from "../resource.ts";
 
 /** One cause in `details.causes`. */
@@ -258,13 +258,8 @@ export function toStatusError(error: unknown): StatusError {
   if (error instanceof StatusError) return error;
   if (isCoded(error, "deadline_exceeded"))
     return new StatusError(504, "Timeout", `Timeout: ${error.message}`, undefined, { cause: error });
-  const coded: CodedError = toCoded(error);
-  if (coded.code === "internal" || coded.code === "data_loss") {
-    return internal(
-      coded.code === "internal" ? "see the server's log under this request's Audit-ID" : coded.message,
-      error,
-    );
-  }
+  if (!isCoded(error)) return internal("see the server's log under this request's Audit-ID", error);
+  const coded: CodedError = error;
   const retry = coded.retryAfterMs ?? (coded.code === "unavailable" ? 1000 : undefined);
   return new StatusError(
     coded.meaning.http,

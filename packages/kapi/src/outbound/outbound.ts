@@ -1,0 +1,42 @@
+/**
+ * The outbound room put together: the client with its address policy, and the way to find Services.
+ */
+import { stringAt, type Edges } from "@kontinuum/std";
+import type { CoreObjects } from "../registry/core-objects.ts";
+import { addressPolicy } from "./address-policy.ts";
+import { OutboundClient } from "./outbound-client.ts";
+import { ServiceTargets, type ServiceResolver } from "./service-target.ts";
+
+/** The way out. */
+export interface Outbound {
+  readonly client: OutboundClient;
+  readonly targets: ServiceTargets;
+}
+
+/** Makes the way out. `allowed` are address ranges in CIDR form that the default policy would refuse. */
+export function makeOutbound(
+  edges: Edges,
+  objects: CoreObjects,
+  allowed: readonly string[],
+  resolver: ServiceResolver | undefined,
+): Outbound {
+  const client = new OutboundClient({
+    network: edges.network,
+    clock: edges.clock,
+    policy: addressPolicy(allowed),
+  });
+  const targets = new ServiceTargets(
+    {
+      service: (namespace, name) => objects.read("services", namespace, name),
+      endpoints: (namespace, name) => objects.read("endpoints", namespace, name),
+      slices: async (namespace, service) => {
+        const slices = await objects.list("discovery.k8s.io", "endpointslices", namespace);
+        return slices.filter(
+          (slice) => stringAt(slice, "metadata", "labels", "kubernetes.io/service-name") === service,
+        );
+      },
+    },
+    resolver,
+  );
+  return { client, targets };
+}
