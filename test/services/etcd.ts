@@ -4,7 +4,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import { findProgram, freePort, start, waitFor, type Missing, type Running } from "./service.ts";
+import { findProgram, freePort, start, waitFor, type Missing, type Running, Hopeless } from "./service.ts";
 
 /** A running etcd. */
 export interface Etcd {
@@ -45,7 +45,7 @@ export async function startEtcd(): Promise<Etcd> {
       { env: { PATH: process.env["PATH"] ?? "", ETCD_UNSUPPORTED_ARCH: process.arch } },
     );
     await waitFor("etcd to be healthy", async () => {
-      if (server.child.exitCode !== null) throw new Error(server.output());
+      if (server.child.exitCode !== null) throw new Hopeless(server.output());
       const answer = await fetch(`${clientUrl}/health`);
       return answer.ok && /true/.test(await answer.text());
     });

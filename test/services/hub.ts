@@ -4,7 +4,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import { freePort, start, waitFor, type Running } from "./service.ts";
+import { freePort, start, waitFor, type Running, Hopeless } from "./service.ts";
 
 /** A running hub. */
 export interface Hub {
@@ -43,7 +43,7 @@ export async function startHub(env: Readonly<Record<string, string>> = {}): Prom
       },
     });
     await waitFor("the hub to be ready", async () => {
-      if (running.child.exitCode !== null) throw new Error(running.output());
+      if (running.child.exitCode !== null) throw new Hopeless(running.output());
       return (await fetch(`${url}/readyz`)).ok;
     });
   };

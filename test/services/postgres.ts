@@ -10,6 +10,7 @@ import {
   postgresFolders,
   run,
   start,
+  Hopeless,
   waitFor,
   type Missing,
   type Running,
@@ -64,7 +65,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
   const boot = async (): Promise<void> => {
     server = start(program, args, { env, cwd: folder, ...identity });
     await waitFor("PostgreSQL to accept connections", () => {
-      if (server.child.exitCode !== null) throw new Error(server.output());
+      if (server.child.exitCode !== null) throw new Hopeless(server.output());
       return server.output().includes("ready to accept connections");
     });
   };

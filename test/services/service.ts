@@ -70,9 +70,12 @@ export function freePort(): Promise<number> {
   });
 }
 
+/** Thrown inside {@link waitFor} when waiting on is of no use: the program ended, for example. */
+export class Hopeless extends Error {}
+
 /**
  * Polls until `check` gives something other than `undefined` or `false`, or fails with `what` after
- * `timeoutMs` (default 30 s). An exception of `check` counts as "not yet" and is named at the end.
+ * `timeoutMs` (default 30 s). An exception of `check` (other than {@link Hopeless}) counts as "not yet" and is named at the end.
  */
 export async function waitFor<T>(
   what: string,
@@ -86,6 +89,7 @@ export async function waitFor<T>(
       const result = await check();
       if (result !== undefined && result !== false) return result;
     } catch (error) {
+      if (error instanceof Hopeless) throw error;
       last = error;
     }
     if (performance.now() > until) {
