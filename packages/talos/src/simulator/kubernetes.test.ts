@@ -12,6 +12,7 @@ import {
   services,
   type KubeObject,
   type Resource,
+  type Service,
 } from "@kontinuum/controller";
 import { at, stringAt, systemEdges } from "@kontinuum/std";
 import { isTrue } from "./kubernetes/conditions.ts";
@@ -172,18 +173,17 @@ test(
   async (t) => {
     const { client, rack } = await boot(t);
     await apply(client, deployments, workload("Deployment", "web", { replicas: 1 }));
-    await apply(client, services, {
+    const balanced: Service = {
       apiVersion: "v1",
       kind: "Service",
       metadata: { name: "web", namespace: "default" },
-      ...{
-        spec: {
-          type: "LoadBalancer",
-          selector: { app: "web" },
-          ports: [{ name: "http", port: 80, targetPort: "http" }],
-        },
+      spec: {
+        type: "LoadBalancer",
+        selector: { app: "web" },
+        ports: [{ name: "http", port: 80, targetPort: "http" }],
       },
-    });
+    };
+    await apply(client, services, balanced);
     const slice = await eventually("a ready endpoint", async () => {
       const { items } = await client.list(endpointSlices, {
         namespace: "default",

@@ -1,7 +1,8 @@
 /**
  * What survives when a simulated machine loses power: its disk and its power switch.
  */
-import { CodedError, isObject } from "@kontinuum/std";
+import { CodedError, isObject, stringAt } from "@kontinuum/std";
+import type { SealedKey } from "./disk-encryption.ts";
 
 /** The disk of a machine. */
 export interface MachineRecord {
@@ -22,6 +23,8 @@ export interface MachineRecord {
   readonly config?: string;
   /** Configuration that replaces it at the next boot. */
   readonly stagedConfig?: string;
+  /** Keys of encrypted volumes, as a key management service sealed them. */
+  readonly sealedKeys?: readonly SealedKey[];
   /** etcd has written to the EPHEMERAL partition; the member it is. */
   readonly etcdMemberId?: string;
 }
@@ -54,5 +57,12 @@ function isRecord(value: unknown): value is MachineRecord {
   const texts = ["config", "pendingConfig", "stagedConfig", "etcdMemberId"].every(
     (name) => value[name] === undefined || typeof value[name] === "string",
   );
-  return flags && texts && typeof value["talosVersion"] === "string";
+  const keys = value["sealedKeys"];
+  const sealed =
+    keys === undefined ||
+    (Array.isArray(keys) &&
+      keys.every((key) =>
+        ["volume", "endpoint", "sealed", "digest"].every((name) => stringAt(key, name) !== undefined),
+      ));
+  return flags && texts && sealed && typeof value["talosVersion"] === "string";
 }

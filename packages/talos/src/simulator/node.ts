@@ -10,6 +10,7 @@ import { CodedError, isCoded, messageOf, type Edges, type Log } from "@kontinuum
 import { installDisk } from "../config/validate-for-node.ts";
 import type { CertificateAndKey } from "../pki/certificates.ts";
 import type { SimulatedCluster } from "./cluster.ts";
+import { sealVolumeKeys, unsealVolumeKeys, type SealedKey } from "./disk-encryption.ts";
 import type { CrashPoint, NodeFaults } from "./faults.ts";
 import { hardwareResources } from "./hardware-resources.ts";
 import { candidateDisks } from "./install-target.ts";
@@ -76,7 +77,16 @@ export class SimulatedNode {
     this.#host = host;
     const clock = skewedClock(host.edges.clock, () => this.faults.clockSkewMs ?? 0);
     this.#log = host.edges.log.with({ node: spec.name });
-    this.edges = { ...host.edges, clock, log: this.#log };
+    const { network } = host.edges;
+    this.edges = {
+      ...host.edges,
+      clock,
+      log: this.#log,
+      network: {
+        dial: (target) => network.dial({ ...target, localAddress: spec.address }),
+        resolve: (name) => network.resolve(name),
+      },
+    };
     this.resources = new ResourceStore(clock);
     this.#services = new NodeServices(clock);
     this.#listener = new NodeListener({
@@ -309,8 +319,9 @@ export class SimulatedNode {
       await this.#replaceRecord({ ...rest, config: stagedConfig });
     }
     const config = this.#record.config === undefined ? undefined : readNodeConfig(this.#record.config);
-    if (config) await this.#runConfigured(config, signal);
-    else await this.#enterMaintenance();
+    if (!config) return this.#enterMaintenance();
+    await this.#openVolumes(config, signal);
+    await this.#runConfigured(config, signal);
   }
 
   async #enterMaintenance(): Promise<void> {
@@ -349,14 +360,37 @@ export class SimulatedNode {
       this.#setStage("installing");
       await this.#sleep(this.#host.timing.installMs, signal);
       this.#crash("install");
-      if (this.faults.diskFailure !== true) break;
+      const keys = await this.#sealKeys();
+      if (keys) return this.#save({ installed: true, ...(keys.length === 0 ? {} : { sealedKeys: keys }) });
       this.#log.warn("installation failed; rebooting to try again");
       this.#setStage("rebooting");
       this.#listener.pause();
       await this.#sleep(this.#host.timing.rebootMs, signal);
       if (this.#config) await this.#grantAccess(this.#config, signal);
     }
-    await this.#save({ installed: true });
+  }
+
+  /** Keys of encrypted volumes, sealed; `undefined` when the disk or the service fails. */
+  async #sealKeys(): Promise<SealedKey[] | undefined> {
+    if (this.faults.diskFailure === true || !this.#config) return undefined;
+    try {
+      return await sealVolumeKeys(this.#config, this.spec.uuid, this.edges);
+    } catch (error) {
+      this.#log.warn("a volume's key could not be sealed", { reason: messageOf(error) });
+      return undefined;
+    }
+  }
+
+  /** Waits until every encrypted volume is open. */
+  async #openVolumes(config: NodeConfig, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      try {
+        return await unsealVolumeKeys(this.#record.sealedKeys ?? [], config, this.spec.uuid, this.edges);
+      } catch (error) {
+        this.#log.warn("an encrypted volume stays closed; trying again", { reason: messageOf(error) });
+        await this.#sleep(this.#host.timing.trustdRetryMs, signal);
+      }
+    }
   }
 
   async #keepPending(): Promise<void> {
@@ -445,7 +479,7 @@ export class SimulatedNode {
     partitions: readonly string[] | undefined,
     cluster: SimulatedCluster | undefined,
   ): Promise<void> {
-    const { config, stagedConfig, pendingConfig: _, etcdMemberId, ...disk } = this.#record;
+    const { config, stagedConfig, pendingConfig: _, etcdMemberId, sealedKeys = [], ...disk } = this.#record;
     const wipesState = partitions === undefined || partitions.includes("STATE");
     const wipesData = partitions === undefined || partitions.includes("EPHEMERAL");
     const hadData = etcdMemberId !== undefined;
@@ -455,6 +489,7 @@ export class SimulatedNode {
       ...(wipesState || config === undefined ? {} : { config }),
       ...(wipesState || stagedConfig === undefined ? {} : { stagedConfig }),
       ...(wipesData || etcdMemberId === undefined ? {} : { etcdMemberId }),
+      sealedKeys: sealedKeys.filter(({ volume }) => partitions !== undefined && !partitions.includes(volume)),
     });
     if (wipesData && hadData) await this.#host.lostData(cluster);
   }
