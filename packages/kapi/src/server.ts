@@ -5,16 +5,11 @@
  * controllers, then the embedder's. Stop: the embedder's controllers (the port is still up for their last
  * writes), the server's own, watches, the port. The store stays open; its owner closes it.
  */
-import type { IncomingMessage } from "node:http";
-import type { Duplex } from "node:stream";
-import { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { Controller, Transport } from "@kontinuum/controller";
-import { CodedError, messageOf, systemEdges, type Edges, type JsonObject } from "@kontinuum/std";
+import { CodedError, messageOf, systemEdges, type Edges } from "@kontinuum/std";
 import { AdmissionChain, type AdmissionPlugin } from "./admission/admission.ts";
 import { ValidatingPolicies } from "./admission/policies.ts";
 import { Webhooks } from "./admission/webhooks.ts";
-import { Aggregator } from "./aggregation/aggregator.ts";
-import { frontProxyIdentity, publishFrontProxy, type FrontProxyIdentity } from "./aggregation/front-proxy.ts";
 import { conversionOf } from "./controllers/conversion-calls.ts";
 import { ownControllers } from "./controllers/own-controllers.ts";
 import { makeOutbound, type Outbound } from "./outbound/outbound.ts";
@@ -26,7 +21,7 @@ import { serviceAddresses } from "./admission/service-addresses.ts";
 import { Access, accessDenied, allowAll, attributesOf } from "./auth/access.ts";
 import { clientCertificates, requestHeader } from "./auth/authenticators.ts";
 import { Identity, mastersGroup } from "./auth/identity.ts";
-import type { ApiServer, Authorizer, HttpResponse, ServerOptions, UserInfo } from "./contract.ts";
+import type { ApiServer, Authorizer, ServerOptions, UserInfo } from "./contract.ts";
 import { CrdLifecycle } from "./controllers/crd-lifecycle.ts";
 import { ensureCrds } from "./controllers/ensure-crds.ts";
 import { bootstrapNamespaces, bootstrapRbac } from "./controllers/bootstrap.ts";
@@ -36,17 +31,17 @@ import { Rbac } from "./auth/rbac.ts";
 import { reviewHandlers } from "./auth/reviews.ts";
 import { ServiceAccountTokens } from "./auth/service-account-tokens.ts";
 import { tokenRequestHandler } from "./auth/token-request.ts";
-import { WebSocketWatches } from "./pipeline/web-socket.ts";
 import { podHandlers } from "./registry/pod-subresources.ts";
-import type { WireRequest } from "./wire/request.ts";
 import { DiscoveryDocuments } from "./discovery/documents.ts";
 import { builtinResources } from "./kinds/index.ts";
+import { makeAggregation, type Aggregation } from "./aggregation/aggregation.ts";
+import { entrances } from "./listener/entrances.ts";
+import { plainDocuments } from "./pipeline/documents.ts";
+import { healthChecks } from "./pipeline/health.ts";
+import { servedResources } from "./registry/served-resources.ts";
 import { Listener } from "./listener/listener.ts";
-import type { Peer } from "./listener/peer.ts";
 import { Audit } from "./pipeline/audit.ts";
-import { RequestContext } from "./pipeline/context.ts";
 import { hostGuard } from "./pipeline/guard.ts";
-import type { HealthCheck } from "./pipeline/health.ts";
 import { defaultLimits, InFlight } from "./pipeline/in-flight.ts";
 import { inProcessTransport } from "./pipeline/in-process.ts";
 import { Pipeline } from "./pipeline/pipeline.ts";
@@ -85,9 +80,8 @@ class Server implements ApiServer {
   readonly #rbac: Rbac | undefined;
   readonly #tokens: ServiceAccountTokens | undefined;
   readonly #systemNamespace: string;
-  readonly #webSockets = new WebSocketWatches();
   readonly #objects: CoreObjects;
-  readonly #aggregator: Aggregator | undefined;
+  readonly #aggregation: Aggregation | undefined;
   readonly #metrics: Metrics;
   readonly #stopEmbedded = new AbortController();
   readonly #stopOwn = new AbortController();
@@ -168,10 +162,19 @@ class Server implements ApiServer {
     if (this.#tokens)
       special.set("serviceaccounts/token", tokenRequestHandler(this.#tokens, this.#objects.read, now));
     this.#registry = new RegistryHandler(deps, special);
-    this.#aggregator = this.#makeAggregator(own, outbound);
+    this.#aggregation = makeAggregation({
+      edges: this.#edges,
+      resources: this.#resources,
+      storage: this.#storage,
+      transport: own,
+      outbound,
+      systemNamespace: this.#systemNamespace,
+      changed: () => this.#discovery.invalidate(),
+    });
+    const aggregator = this.#aggregation?.aggregator;
     this.#discovery = new DiscoveryDocuments(this.#resources, {
-      versions: () => this.#aggregator?.versions() ?? [],
-      openapi: (group, version) => this.#aggregator?.openapi(group, version),
+      versions: () => aggregator?.versions() ?? [],
+      openapi: (group, version) => aggregator?.openapi(group, version),
     });
     this.#discovery.now = () => clock.now();
     const identity = new Identity({
@@ -193,9 +196,12 @@ class Server implements ApiServer {
       route: router({
         registry: this.#registry,
         discovery: this.#discovery,
-        health: this.#healthChecks(),
-        proxy: (context) => this.#aggregator?.proxy(context) ?? notProxied,
-        documents: this.#documents(),
+        health: healthChecks(
+          async () => void (await options.storage.revision()),
+          () => this.#state === "running",
+        ),
+        proxy: (context) => aggregator?.proxy(context) ?? notProxied,
+        documents: plainDocuments(this.#metrics, this.#tokens, () => this.url),
       }),
     });
     const crdResource = this.#resources.get("apiextensions.k8s.io", "v1", "customresourcedefinitions");
@@ -211,7 +217,8 @@ class Server implements ApiServer {
             conversionOf(manifest, options.converters ?? {}, outbound, this.#edges.random),
         })
       : undefined;
-    this.#listener = options.listen ? this.#makeListener(options.listen) : undefined;
+    const handlers = entrances({ ...options, log, run: (context) => this.#pipeline.run(context) });
+    this.#listener = options.listen ? new Listener(options.listen, handlers, clock, log) : undefined;
   }
 
   get port(): number {
@@ -242,7 +249,7 @@ class Server implements ApiServer {
     if (this.#options.housekeeping ?? true) {
       await bootstrapNamespaces(transport, this.#resources, this.#systemNamespace);
       if (this.#rbac) await bootstrapRbac(transport, this.#resources);
-      if (this.#aggregator) this.#publishFrontProxy(transport);
+      this.#aggregation?.publish(this.#options.listen?.tls?.clientCa);
       this.#own = this.#run(
         ownControllers({
           edges: this.#edges,
@@ -251,7 +258,7 @@ class Server implements ApiServer {
           transport,
           objects: this.#objects,
           crds: this.#crds,
-          aggregator: this.#aggregator,
+          aggregator: this.#aggregation?.aggregator,
           tokens: this.#tokens,
           authority: this.#options.rootCa ?? this.#options.listen?.tls?.cert ?? "",
           rbac: this.#rbac !== undefined,
@@ -297,35 +304,6 @@ class Server implements ApiServer {
     return [new ValidatingPolicies(shared), new Webhooks({ ...shared, caller })];
   }
 
-  #makeAggregator(transport: Transport, { client, targets }: Outbound): Aggregator | undefined {
-    const resource = this.#serves("apiregistration.k8s.io", "apiservices");
-    if (!resource) return undefined;
-    return new Aggregator({
-      edges: this.#edges,
-      resources: this.#resources,
-      store: this.#storage.of(resource),
-      transport,
-      client,
-      targets,
-      identity: () =>
-        (this.#identity ??= frontProxyIdentity(transport, this.#systemNamespace, this.#edges.clock)),
-      changed: () => this.#discovery.invalidate(),
-    });
-  }
-
-  #identity: Promise<FrontProxyIdentity> | undefined;
-
-  /** Tells backends whom to trust; needed by nobody before the first aggregated API, so nobody waits for it. */
-  #publishFrontProxy(transport: Transport): void {
-    if (!this.#serves("", "configmaps") || !this.#serves("", "secrets")) return;
-    this.#identity ??= frontProxyIdentity(transport, this.#systemNamespace, this.#edges.clock);
-    this.#identity
-      .then((identity) => publishFrontProxy(transport, identity, this.#options.listen?.tls?.clientCa))
-      .catch((error: unknown) =>
-        this.#edges.log.warn("the front proxy's identity is not published", { reason: messageOf(error) }),
-      );
-  }
-
   #makeTokens(transport: Transport): ServiceAccountTokens {
     return new ServiceAccountTokens({
       transport,
@@ -335,30 +313,6 @@ class Server implements ApiServer {
       clock: this.#edges.clock,
       random: this.#edges.random,
     });
-  }
-
-  #documents(): ReadonlyMap<string, () => Promise<{ readonly contentType: string; readonly body: string }>> {
-    const tokens = this.#tokens;
-    const documents = new Map<
-      string,
-      () => Promise<{ readonly contentType: string; readonly body: string }>
-    >();
-    documents.set("/metrics", async () => ({
-      contentType: this.#metrics.contentType,
-      body: await this.#metrics.text(),
-    }));
-    if (!tokens) return documents;
-    documents.set("/openid/v1/jwks", async () => ({
-      contentType: "application/jwk-set+json",
-      body: JSON.stringify(await tokens.jwks()),
-    }));
-    documents.set("/.well-known/openid-configuration", () =>
-      Promise.resolve({
-        contentType: "application/json",
-        body: JSON.stringify(tokens.openidConfiguration(this.url)),
-      }),
-    );
-    return documents;
   }
 
   async stop(deadlineMs: number = defaultStopMs): Promise<void> {
@@ -402,106 +356,4 @@ class Server implements ApiServer {
       ),
     );
   }
-
-  #healthChecks(): Record<"livez" | "readyz" | "healthz", ReadonlyMap<string, HealthCheck>> {
-    const store: HealthCheck = async () => void (await this.#options.storage.revision());
-    const live = new Map<string, HealthCheck>([
-      ["ping", () => {}],
-      ["etcd", store],
-    ]);
-    const ready = new Map<string, HealthCheck>([
-      ...live,
-      [
-        "shutdown",
-        () => {
-          if (this.#state !== "running") throw new Error("not ready");
-        },
-      ],
-    ]);
-    return { livez: live, healthz: live, readyz: ready };
-  }
-
-  #makeListener(listen: NonNullable<ServerOptions["listen"]>): Listener {
-    const { grpc } = this.#options;
-    const handleGrpc = grpc
-      ? connectNodeAdapter({ routes: grpc, connect: false, grpcWeb: false })
-      : undefined;
-    return new Listener(
-      listen,
-      {
-        request: (request, response, peer, secure) => void this.#serve(request, response, peer, secure),
-        grpc: handleGrpc ? (request, response) => handleGrpc(request, response as never) : undefined,
-        upgrade: (request, socket, head, peer, secure) => this.#upgrade(request, socket, head, peer, secure),
-      },
-      this.#edges.clock,
-      this.#edges.log,
-    );
-  }
-
-  async #serve(request: IncomingMessage, response: HttpResponse, peer: Peer, secure: boolean): Promise<void> {
-    try {
-      for (const route of this.#options.routes ?? []) if (await route(request, response)) return;
-    } catch (error) {
-      this.#edges.log.error("a route failed", { path: request.url, reason: messageOf(error) });
-      if (!response.headersSent) response.writeHead(500, { "content-type": "text/plain; charset=utf-8" });
-      response.end("internal error\n");
-      return;
-    }
-    const context = new RequestContext({
-      request: { ...wireRequest(request, peer, secure), body: request },
-      response,
-    });
-    context.refusedCertificate = peer.refused ?? false;
-    await this.#pipeline.run(context);
-  }
-
-  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, peer: Peer, secure: boolean): void {
-    try {
-      for (const route of this.#options.upgrades ?? []) if (route(request, socket, head)) return;
-    } catch (error) {
-      this.#edges.log.error("an upgrade route failed", { path: request.url, reason: messageOf(error) });
-      return void socket.destroy();
-    }
-    const run = (context: RequestContext): Promise<void> => {
-      context.refusedCertificate = peer.refused ?? false;
-      return this.#pipeline.run(context);
-    };
-    this.#webSockets
-      .serve(wireRequest(request, peer, secure), request, socket, head, run)
-      .catch((error: unknown) => {
-        this.#edges.log.warn("an upgrade failed", { reason: messageOf(error) });
-        socket.destroy();
-      });
-  }
-}
-
-function wireRequest(request: IncomingMessage, peer: Peer, secure: boolean): Omit<WireRequest, "body"> {
-  return {
-    method: request.method ?? "GET",
-    url: request.url ?? "/",
-    headers: request.headers,
-    address: request.socket.remoteAddress ?? "",
-    secure,
-    ...(peer.certificate ? { certificate: peer.certificate } : {}),
-  };
-}
-
-/** The built-in resources an embedder asked for; what the server itself cannot do without is always there. */
-function servedResources(
-  builtin: readonly ResourceDefinition[],
-  kinds: readonly string[] | undefined,
-): readonly ResourceDefinition[] {
-  if (!kinds) return builtin;
-  const asked = new Set(kinds);
-  const nameOf = ({ group, plural }: ResourceDefinition): string =>
-    group === "" ? plural : `${plural}.${group}`;
-  for (const kind of kinds) {
-    if (!builtin.some((resource) => nameOf(resource) === kind)) {
-      throw new CodedError(
-        "invalid_argument",
-        `there is no built-in kind ${JSON.stringify(kind)}: write <plural> or <plural>.<group>`,
-      );
-    }
-  }
-  return builtin.filter((resource) => asked.has(nameOf(resource)));
 }

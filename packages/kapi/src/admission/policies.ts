@@ -5,7 +5,7 @@
  * denies, warns or is only recorded.
  */
 import { at, isObject, messageOf, stringAt, type JsonObject } from "@kontinuum/std";
-import { fromJson, type CelValue, type Meter } from "../cel/index.ts";
+import { EntryMap, type CelValue, type Meter } from "../cel/index.ts";
 import { labelSelectorOf } from "../registry/label-selector.ts";
 import type { ResourceSet } from "../registry/resource-set.ts";
 import type { ObjectStorage } from "../registry/storage.ts";
@@ -126,7 +126,7 @@ export class ValidatingPolicies implements AdmissionPlugin {
     const kind = at(policy, "spec", "paramKind");
     const reference = at(binding, "spec", "paramRef");
     if (!isObject(kind) || !isObject(reference)) return [undefined];
-    const [groupName = "", version = ""] = splitApiVersion(stringAt(kind, "apiVersion") ?? "");
+    const [groupName, version] = splitApiVersion(stringAt(kind, "apiVersion") ?? "");
     const resource = this.#options.resources.byKind(groupName, version, stringAt(kind, "kind") ?? "");
     const found: JsonObject[] = [];
     if (resource) {

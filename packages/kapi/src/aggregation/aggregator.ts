@@ -41,7 +41,7 @@ export interface AggregatorOptions {
   readonly targets: ServiceTargets;
   readonly identity: () => Promise<FrontProxyIdentity>;
   /** Discovery documents must be made again. */
-  changed(): void;
+  readonly changed: () => void;
 }
 
 interface Backend {

@@ -18,7 +18,7 @@ export interface CacheWorkerOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** Looks at one key; answers after how many milliseconds to look again, if at all. */
-  reconcile(key: string): Promise<number | undefined>;
+  readonly reconcile: (key: string) => Promise<number | undefined>;
 }
 
 /** One object seen: for the first time, changed, or gone. */

@@ -19,6 +19,9 @@ import { objectPath } from "./object-path.ts";
 /** A quota that nothing touches is counted again after this. */
 const recountMs = 60_000;
 
+/** How the stored text of a pod that has ended says so. */
+const endings = ['"phase":"Succeeded"', '"phase":"Failed"'];
+
 /** Keeps the status of quotas right. */
 export class QuotaUsage implements Controller {
   readonly name = "quota-usage";
@@ -100,7 +103,7 @@ export class QuotaUsage implements Controller {
     await store.cache.load();
     const isPods = resource.group === "" && resource.plural === "pods";
     const stop = this.#worker.follow(store.cache, ({ entry, previous }) => {
-      const ended = entry === undefined || (isPods && /"phase":"(Succeeded|Failed)"/.test(entry.rest));
+      const ended = entry === undefined || (isPods && endings.some((text) => entry.rest.includes(text)));
       const namespace = (entry ?? previous)?.namespace;
       if (!ended || previous === undefined || namespace === undefined) return [];
       const { cache } = this.#store;

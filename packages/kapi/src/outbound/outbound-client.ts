@@ -131,9 +131,14 @@ export class OutboundClient {
           ),
         );
       });
-      const done = (settle: () => void): void => {
-        timer.clear();
-        settle();
+      const answer = async (response: http.IncomingMessage): Promise<void> => {
+        try {
+          resolve(await readJsonAnswer(response, target.host, maxAnswerBytes));
+        } catch (error) {
+          reject(error instanceof Error ? error : new Error(String(error)));
+        } finally {
+          timer.clear();
+        }
       };
       const request = http.request(
         {
@@ -151,22 +156,16 @@ export class OutboundClient {
             connection: "close",
           },
         },
-        (response) => {
-          readJsonAnswer(response, target.host, maxAnswerBytes).then(
-            (value) => done(() => resolve(value)),
-            (error: unknown) => done(() => reject(error instanceof Error ? error : new Error(String(error)))),
-          );
-        },
+        (response) => void answer(response),
       );
-      request.on("error", (error) =>
-        done(() =>
-          reject(
-            new CodedError("unavailable", `the call to ${target.host} failed: ${error.message}`, {
-              cause: error,
-            }),
-          ),
-        ),
-      );
+      request.on("error", (error) => {
+        timer.clear();
+        reject(
+          new CodedError("unavailable", `the call to ${target.host} failed: ${error.message}`, {
+            cause: error,
+          }),
+        );
+      });
       request.end(body);
     });
   }

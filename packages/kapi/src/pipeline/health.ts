@@ -10,6 +10,18 @@ export type HealthCheck = () => void | Promise<void>;
 /** Checks by endpoint and name. */
 export type HealthChecks = Readonly<Record<"livez" | "readyz" | "healthz", ReadonlyMap<string, HealthCheck>>>;
 
+/** The checks of a server: its store answers, and it is not on its way down. */
+export function healthChecks(store: HealthCheck, isReady: () => boolean): HealthChecks {
+  const live = new Map<string, HealthCheck>([
+    ["ping", () => {}],
+    ["etcd", store],
+  ]);
+  const shutdown: HealthCheck = () => {
+    if (!isReady()) throw new Error("not ready");
+  };
+  return { livez: live, healthz: live, readyz: new Map([...live, ["shutdown", shutdown]]) };
+}
+
 /** Whether a path is one of the health endpoints. */
 export function isHealthPath(path: string): boolean {
   return /^\/(livez|readyz|healthz)(\/[\w.-]+)?$/.test(path);

@@ -6,6 +6,7 @@ import type { RegistryHandler } from "../registry/handler.ts";
 import { StatusError } from "../status/status.ts";
 import { sendBytes, sendText, sendValue } from "../wire/respond.ts";
 import type { RequestContext } from "./context.ts";
+import type { Documents } from "./documents.ts";
 import { isHealthPath, serveHealth, type HealthChecks } from "./health.ts";
 import { versionInfo } from "./version.ts";
 
@@ -17,10 +18,7 @@ export interface RouteTargets {
   /** Requests for group versions that other servers answer; `false` when it is not one. */
   proxy(context: RequestContext): Promise<boolean>;
   /** Further documents by path (`/metrics`, `/openid/v1/jwks`, …). */
-  readonly documents: ReadonlyMap<
-    string,
-    () => Promise<{ readonly contentType: string; readonly body: string }>
-  >;
+  readonly documents: Documents;
 }
 
 /** Makes the router. */

@@ -46,7 +46,7 @@ export function warningHeaders(warnings: readonly string[]): readonly string[] {
   const out: string[] = [];
   let used = 0;
   for (const text of unique) {
-    const cut = total > maxWarningBytes ? [...text].slice(0, cutWarning).join("") : text;
+    const cut = total > maxWarningBytes ? Array.from(text).slice(0, cutWarning).join("") : text;
     used += cut.length;
     if (used > maxWarningBytes) break;
     // Header values hold visible ASCII and Latin-1 only; anything else would make the HTTP library throw.
