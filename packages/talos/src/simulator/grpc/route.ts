@@ -3,7 +3,13 @@
  */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { invalidArgument, permissionDenied } from "../call-error.ts";
-import type { Caller } from "./call-context.ts";
+import type { SimulatedNode } from "../node.ts";
+
+/** What a route depends on: the node that was dialled, and how. */
+export interface RouteOrigin {
+  readonly node: Pick<SimulatedNode, "config" | "hostname" | "spec">;
+  readonly isMaintenance: boolean;
+}
 
 /** Where a call goes. */
 export type Route =
@@ -24,9 +30,9 @@ const fanOutServices = new Set([
 const targetLimit = 1000;
 
 /** The route of a call; throws what the real apid answers to a wrong one. */
-export function routeOf(header: Headers, service: string, caller: Caller): Route {
-  const { node } = caller;
-  if (caller.isMaintenance || !node.config || header.get("proxyfrom") !== null) return { kind: "local" };
+export function routeOf(header: Headers, service: string, origin: RouteOrigin): Route {
+  const { node } = origin;
+  if (origin.isMaintenance || !node.config || header.get("proxyfrom") !== null) return { kind: "local" };
   const one = values(header, "node");
   const many = values(header, "nodes");
   if (one.length > 1) throw invalidArgument("node metadata must be single-valued");
