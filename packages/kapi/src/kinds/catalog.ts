@@ -123,7 +123,13 @@ const core: readonly Omit<CatalogEntry, "apiVersion">[] = [
 const groups: Readonly<Record<string, readonly Omit<CatalogEntry, "apiVersion">[]>> = {
   v1: core,
   "apiregistration.k8s.io/v1": [
-    { kind: "APIService", nameRule: "path", unconditionalUpdate: false, categories: extensions, subresources: [status] },
+    {
+      kind: "APIService",
+      nameRule: "path",
+      unconditionalUpdate: false,
+      categories: extensions,
+      subresources: [status],
+    },
   ],
   "apps/v1": [
     { kind: "ControllerRevision" },

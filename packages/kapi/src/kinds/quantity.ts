@@ -27,6 +27,9 @@ const suffixes: ReadonlyMap<number, string> = new Map(
   Object.entries(decimal).map(([suffix, power]) => [power, suffix]),
 );
 const binary: Readonly<Record<string, bigint>> = { Ki: 10n, Mi: 20n, Gi: 30n, Ti: 40n, Pi: 50n, Ei: 60n };
+const binarySuffixes = Object.keys(binary);
+/** One, in billionths. */
+const unit = 1_000_000_000n;
 /** Longest text that is parsed: an exponent beyond this is no quantity anybody means. */
 const maxLength = 64;
 const maxExponent = 30;
@@ -83,6 +86,21 @@ export function canonicalQuantity(value: unknown): string | undefined {
     return `${integer.replace(/^(-?)0+(?=\d)/, "$1")}${parsed.binarySuffix}`;
   }
   return decimalText(parsed.nano, parsed.exponent);
+}
+
+/** Text of an amount in billionths: with a binary suffix where the amount is one and `binary` asks for it. */
+export function formatQuantity(nano: bigint, binary: boolean): string {
+  if (nano === 0n) return "0";
+  const whole = nano / unit;
+  if (!binary || whole * unit !== nano || whole % 1024n !== 0n) return decimalText(nano, false);
+  let amount = whole;
+  let suffix = "";
+  for (const next of binarySuffixes) {
+    if (amount % 1024n !== 0n) break;
+    amount /= 1024n;
+    suffix = next;
+  }
+  return `${amount}${suffix}`;
 }
 
 function decimalText(nano: bigint, exponent: boolean): string {
