@@ -15,6 +15,7 @@ import { ownControllers } from "./controllers/own-controllers.ts";
 import { makeOutbound, type Outbound } from "./outbound/outbound.ts";
 import { Metrics } from "./pipeline/metrics.ts";
 import { CoreObjects } from "./registry/core-objects.ts";
+import { limitRanger } from "./admission/limit-ranger.ts";
 import { namespaceLifecycle } from "./admission/namespace-lifecycle.ts";
 import { resourceQuota } from "./admission/resource-quota.ts";
 import { serviceAddresses } from "./admission/service-addresses.ts";
@@ -139,6 +140,7 @@ class Server implements ApiServer {
           random: this.#edges.random,
           clock,
         }),
+        limitRanger((namespace) => this.#objects.list("", "limitranges", namespace)),
         ...this.#dynamicAdmission(outbound),
         resourceQuota({
           resources: this.#resources,
