@@ -344,6 +344,7 @@ describe("webhooks, policies, aggregated APIs", { skip }, () => {
     assert.equal(proxied?.headers["x-remote-user"], "admin");
     assert.equal(proxied?.headers.authorization, undefined);
     await api.stop();
+    assert.equal((await c.ask("GET", "/apis/agg.io/v1/namespaces/kt/things")).status, 503);
     await waitFor(
       "Available False",
       async () => (await c.ok(["get", "apiservice", "v1.agg.io"])).includes("False"),

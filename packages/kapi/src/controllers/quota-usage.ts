@@ -25,7 +25,6 @@ const endings = ['"phase":"Succeeded"', '"phase":"Failed"'];
 /** Keeps the status of quotas right. */
 export class QuotaUsage implements Controller {
   readonly name = "quota-usage";
-  readonly #edges: Edges;
   readonly #resources: ResourceSet;
   readonly #storage: ObjectStorage;
   readonly #quotas: ResourceDefinition;
@@ -41,7 +40,6 @@ export class QuotaUsage implements Controller {
     quotas: ResourceDefinition,
     transport: Transport,
   ) {
-    this.#edges = edges;
     this.#resources = resources;
     this.#storage = storage;
     this.#quotas = quotas;
