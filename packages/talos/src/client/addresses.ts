@@ -3,6 +3,7 @@
  * people write them; and which of a node's addresses is worth dialling.
  */
 import ipaddr from "ipaddr.js";
+import { isAddress } from "../config/ip-text.ts";
 
 /** The text of raw address bytes, or `undefined` when they are none. */
 export function addressText(bytes: Uint8Array): string | undefined {
@@ -15,7 +16,7 @@ export function addressText(bytes: Uint8Array): string | undefined {
 
 /** The raw bytes of an address text without zone, or `undefined` when it is none. */
 export function addressBytes(text: string): Uint8Array | undefined {
-  if (!ipaddr.isValid(text)) return undefined;
+  if (!isAddress(text)) return undefined;
   return Uint8Array.from(ipaddr.parse(text).toByteArray());
 }
 
@@ -26,9 +27,9 @@ export function hardwareAddressText(bytes: Uint8Array): string {
 
 /** Not for dialling: loopback, link-local, multicast and unspecified addresses. */
 export function isDialable(address: string): boolean {
-  if (!ipaddr.isValid(address) || address.includes("%")) return false;
+  if (!isAddress(address) || address.includes("%")) return false;
   const range = ipaddr.parse(address).range();
-  return !["loopback", "linkLocal", "multicast", "unspecified", "broadcast", "reserved"].includes(range);
+  return !["loopback", "linkLocal", "multicast", "unspecified", "broadcast"].includes(range);
 }
 
 /**

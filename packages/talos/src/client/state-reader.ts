@@ -14,7 +14,7 @@ import type { ResourceKind } from "./resource-kind.ts";
 import { isTalosError, TalosError } from "./talos-error.ts";
 
 /** Most resources accepted in one list. A large node has a few hundred of any type. */
-const listMax = 10_000;
+const listMax = 5_000;
 
 /** One resource with its record. */
 export interface NodeResource<Spec> {

@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { isCoded } from "@kontinuum/std";
+import { at, isCoded } from "@kontinuum/std";
 import fc from "fast-check";
 import { parseSecretsBundle } from "../pki/secrets-bundle.ts";
 import { official } from "../testing/official.ts";
@@ -142,7 +142,7 @@ const links: readonly LinkOptions[] = [
 test("VLANs and the VIP stand under their link before 1.12 and in documents from then on", () => {
   const network: NetworkOptions = { links, vip: { address: "192.0.2.100", link: "bond0" } };
   const [legacy] = generateConfigDocuments({ ...base("controlplane", 11), network, hostname: "n" });
-  assert.deepEqual((legacy?.["machine"] as { network: unknown }).network, {
+  assert.deepEqual(at(legacy, "machine", "network"), {
     hostname: "n",
     interfaces: [
       {
@@ -186,7 +186,7 @@ test("a disk selector becomes an expression in 1.14", () => {
   const match = (install: MachineConfigOptions["install"]): unknown => {
     const documents = generateConfigDocuments({ ...base("worker", 14), ...(install ? { install } : {}) });
     const found = documents.find(({ kind }) => kind === "UnattendedInstallConfig");
-    return (found?.["provisioning"] as { diskSelector?: { match: string } } | undefined)?.diskSelector?.match;
+    return at(found, "provisioning", "diskSelector", "match");
   };
   const any = 'disk.transport != "" && !disk.readonly && !disk.cdrom';
   assert.equal(match({ diskSelector: {} }), any);

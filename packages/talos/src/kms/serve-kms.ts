@@ -5,7 +5,7 @@
  * serves plain HTTP/2 on loopback only, for development.
  */
 import http2 from "node:http2";
-import net from "node:net";
+import type net from "node:net";
 import { createContextValues, type ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { CodedError } from "@kontinuum/std";

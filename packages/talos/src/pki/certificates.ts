@@ -7,7 +7,7 @@
  * constraints, authority key identifier of the CA, critical key usage, extended key usage exactly as
  * asked. A node refuses a client certificate whose usage is more than clientAuth.
  */
-import { createPublicKey, webcrypto, type KeyObject } from "node:crypto";
+import { createPublicKey, type KeyObject, type webcrypto } from "node:crypto";
 import net from "node:net";
 import { CodedError, type Edges } from "@kontinuum/std";
 import { cryptoPrivateKey, cryptoPublicKey, generateKey, leafAlgorithm, type KeyAlgorithm } from "./keys.ts";
