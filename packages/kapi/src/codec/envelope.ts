@@ -18,8 +18,7 @@ const magic = [0x6b, 0x38, 0x73, 0x00] as const;
 const maxEnvelopes = 4;
 
 /** Whether bytes begin like a protobuf body. */
-export const hasProtobufMagic = (bytes: Uint8Array): boolean =>
-  magic.every((byte, index) => bytes[index] === byte);
+const hasProtobufMagic = (bytes: Uint8Array): boolean => magic.every((byte, index) => bytes[index] === byte);
 
 /**
  * The JSON object in a protobuf body. Throws `invalid_argument` for a wrong prefix, truncated data or a kind

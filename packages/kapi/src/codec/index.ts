@@ -1,10 +1,4 @@
 /**
  * The protobuf form of built-in kinds: bodies, answers and watch frames, driven by the published types.
  */
-export {
-  decodeProtobuf,
-  encodeProtobuf,
-  encodeWatchFrame,
-  hasProtobufMagic,
-  protobufMediaType,
-} from "./envelope.ts";
+export { decodeProtobuf, encodeProtobuf, encodeWatchFrame, protobufMediaType } from "./envelope.ts";

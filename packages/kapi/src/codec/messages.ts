@@ -19,7 +19,7 @@ export type Scalar = "string" | "bool" | "int32" | "int64" | "double" | "bytes";
 export type ValueType = { readonly scalar: Scalar } | { readonly message: Message };
 
 /** Merge facts of a field (struct tags and markers of the published Go types). */
-export interface MergeFacts {
+interface MergeFacts {
   readonly enum?: string;
   readonly list?: "atomic" | "set" | "map";
   readonly keys?: readonly string[];

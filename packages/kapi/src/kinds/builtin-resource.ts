@@ -211,7 +211,7 @@ export class BuiltinResource implements ResourceDefinition {
 }
 
 /** Makes a key what it was in the old object, or absent. */
-export function keep(object: JsonObject, old: JsonObject, key: string): void {
+function keep(object: JsonObject, old: JsonObject, key: string): void {
   if (Object.hasOwn(old, key)) object[key] = cloneJson(old[key]);
   else delete object[key];
 }

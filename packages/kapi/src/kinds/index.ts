@@ -6,7 +6,7 @@ import { BuiltinResource } from "./builtin-resource.ts";
 import { catalog } from "./catalog.ts";
 
 export { releaseOldAddresses } from "./rules/service.ts";
-export { allocateService, type ServiceRanges } from "./rules/service-allocation.ts";
+export { allocateService } from "./rules/service-allocation.ts";
 
 let made: readonly ResourceDefinition[] | undefined;
 

@@ -45,7 +45,7 @@ const extra: Readonly<Record<string, JsonObject>> = {
 };
 
 /** The v3 schema of a published type, or `undefined` when there is none of that name. */
-export function definition(name: string): JsonObject | undefined {
+function definition(name: string): JsonObject | undefined {
   if (Object.hasOwn(extra, name)) return extra[name];
   const { definitions } = file();
   const found = Object.hasOwn(definitions, name) ? definitions[name] : undefined;

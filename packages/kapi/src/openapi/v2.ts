@@ -50,7 +50,7 @@ export function openapiV2Document(resources: readonly ResourceDefinition[]): Jso
 const junctors: ReadonlySet<string> = new Set(["allOf", "anyOf", "oneOf", "not", "nullable"]);
 
 /** One schema in v2 terms. */
-export function schemaV2(schema: unknown): JsonObject {
+function schemaV2(schema: unknown): JsonObject {
   if (!isObject(schema)) return {};
   const target = referenceOf(schema);
   if (target !== undefined) {

@@ -5,7 +5,7 @@
 import { at, isObject, type JsonObject } from "@kontinuum/std";
 import { labelErrors } from "../../registry/metadata.ts";
 import { nameErrors, qualifiedNameErrors } from "../../registry/names.ts";
-import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
+import { forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import type { FieldError } from "../../resource.ts";
 import { quantityError, quantityNano } from "../quantity.ts";
 import { child, entries, has, items, number, text, texts } from "../read.ts";
@@ -13,25 +13,11 @@ import { child, entries, has, items, number, text, texts } from "../read.ts";
 /** Errors found so far. */
 export type Errors = FieldError[];
 
-/** A text must be there. */
-export function needText(object: unknown, key: string, path: string, errors: Errors, detail = ""): boolean {
-  if (text(object, key) !== "") return true;
-  errors.push(required(`${path}.${key}`, detail));
-  return false;
-}
-
 /** A number, when present, is zero or more. */
 export function nonNegative(object: unknown, key: string, path: string, errors: Errors): void {
   if (!has(object, key)) return;
   const value = number(object, key);
   if (value < 0) errors.push(invalid(`${path}.${key}`, value, "must be greater than or equal to 0"));
-}
-
-/** A number, when present, is more than zero. */
-export function positive(object: unknown, key: string, path: string, errors: Errors): void {
-  if (!has(object, key)) return;
-  const value = number(object, key);
-  if (value <= 0) errors.push(invalid(`${path}.${key}`, value, "must be greater than 0"));
 }
 
 /** A port number. */
@@ -157,17 +143,6 @@ export function amountOrPercent(value: unknown, path: string, errors: Errors): v
 export function notMoreThanHundred(value: unknown, path: string, errors: Errors): void {
   if (typeof value === "string" && /^[0-9]+%$/.test(value) && Number(value.slice(0, -1)) > 100) {
     errors.push(invalid(path, value, "must not be greater than 100%"));
-  }
-}
-
-/** Every key of a list's items occurs once. */
-export function unique(list: readonly JsonObject[], key: string, path: string, errors: Errors): void {
-  const seen = new Set<string>();
-  for (const [index, item] of list.entries()) {
-    const value = text(item, key);
-    if (value === "") continue;
-    if (seen.has(value)) errors.push(duplicate(`${path}[${index}].${key}`, value));
-    seen.add(value);
   }
 }
 

@@ -237,7 +237,7 @@ const standardResources = /^(cpu|memory|ephemeral-storage|hugepages-.+)$/;
 const integerResources = /^(hugepages-|[^/]+\/)/;
 
 /** Checks resource requirements: quantities, names, requests within limits. */
-export function checkResources(resources: JsonObject | undefined, path: string, errors: Errors): void {
+function checkResources(resources: JsonObject | undefined, path: string, errors: Errors): void {
   const limits = child(resources, "limits") ?? {};
   for (const key of ["limits", "requests"]) {
     for (const [name, amount] of entries(resources, key)) {

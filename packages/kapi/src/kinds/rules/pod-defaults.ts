@@ -13,7 +13,7 @@ export function podTemplateDefaults(template: JsonObject | undefined): void {
 }
 
 /** Fills the defaults of a pod spec. */
-export function podSpecDefaults(spec: JsonObject): void {
+function podSpecDefaults(spec: JsonObject): void {
   // The old name of the service account always says what the new one does.
   const account = text(spec, "serviceAccountName") || text(spec, "serviceAccount");
   if (account !== "") Object.assign(spec, { serviceAccountName: account, serviceAccount: account });

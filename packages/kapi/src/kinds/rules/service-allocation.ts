@@ -22,7 +22,7 @@ export interface ServiceRanges {
 }
 
 /** The ranges of a cluster that says nothing else (kubeadm's and kube-apiserver's defaults). */
-export const defaultServiceRanges: ServiceRanges = {
+const defaultServiceRanges: ServiceRanges = {
   serviceCidr: "10.96.0.0/12",
   nodePorts: [30_000, 32_767],
 };
