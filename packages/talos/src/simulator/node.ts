@@ -27,7 +27,7 @@ import type { NodeHost } from "./node-host.ts";
 import { NodeListener } from "./node-listener.ts";
 import { baseServices, NodeServices } from "./node-services.ts";
 import type { ClusterMemberView, NodeStage, NodeView } from "./node-view.ts";
-import { ResourceStore } from "./resource-store.ts";
+import { ResourceStore, type ResourceDescription } from "./resource-store.ts";
 import { stateResources } from "./state-resources.ts";
 import { TrustdListener } from "./trustd-listener.ts";
 import { requestCertificate, type TrustdAnswer } from "./trustd-client.ts";
@@ -52,7 +52,6 @@ export class SimulatedNode {
   readonly spec: MachineSpec;
   readonly edges: Edges;
   readonly resources: ResourceStore;
-  faults: NodeFaults = {};
   readonly #host: NodeHost;
   readonly #log: Log;
   readonly #listener: NodeListener;
@@ -70,6 +69,8 @@ export class SimulatedNode {
     | undefined;
   #bootstrapped = Promise.withResolvers<void>();
   #hasReaders = false;
+  #faults: NodeFaults = {};
+  #hardware: readonly ResourceDescription[] | undefined;
 
   constructor(spec: MachineSpec, record: MachineRecord, host: NodeHost) {
     this.spec = spec;
@@ -101,6 +102,16 @@ export class SimulatedNode {
       port: host.ports.trustd,
       onRequest: (request, response) => host.handleTrustd(this, request, response),
     });
+  }
+
+  /** What is wrong with the node; may be changed at any time. */
+  get faults(): NodeFaults {
+    return this.#faults;
+  }
+
+  set faults(faults: NodeFaults) {
+    this.#faults = faults;
+    this.refresh();
   }
 
   get stage(): NodeStage {
@@ -180,18 +191,20 @@ export class SimulatedNode {
     };
   }
 
-  /** The resources, brought up to date. From the first use on they follow every change. */
+  /** The resources. Nobody pays for them before the first use; from then on they follow every change. */
   currentResources(): ResourceStore {
-    this.#hasReaders = true;
-    this.refresh();
+    if (!this.#hasReaders) {
+      this.#hasReaders = true;
+      this.refresh();
+    }
     return this.resources;
   }
 
   /** Something that resources show may have changed. */
   refresh(): void {
     if (!this.#hasReaders || this.#stage === "off") return;
-    const view = this.view();
-    this.resources.replace([...hardwareResources(this.spec), ...stateResources(view)]);
+    this.#hardware ??= hardwareResources(this.spec);
+    this.resources.replace([...this.#hardware, ...stateResources(this.view())]);
   }
 
   // -- Power --------------------------------------------------------------------------------------------

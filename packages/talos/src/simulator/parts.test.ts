@@ -43,7 +43,7 @@ test("a resource store tells what changed and nothing else", async () => {
     id,
     owner: "o",
     proto: Buffer.from(text),
-    yaml: text,
+    yaml: () => text,
   });
   store.replace([of("b", "1"), of("a", "1")]);
   const changes = store.watch("n", "t");

@@ -14,13 +14,14 @@ export function describe<D extends DescMessage>(
   spec: MessageInitShape<D>,
   display: unknown,
 ): ResourceDescription {
+  let yaml: string | undefined;
   return {
     namespace: kind.namespace,
     type: kind.type,
     id,
     owner,
     proto: toBinary(kind.schema, create(kind.schema, spec)),
-    yaml: stringify(display, { lineWidth: 0 }),
+    yaml: () => (yaml ??= stringify(display, { lineWidth: 0 })),
   };
 }
 

@@ -15,7 +15,8 @@ export interface ResourceDescription {
   /** The controller that owns it, e.g. `network.LinkStatusController`. */
   readonly owner: string;
   readonly proto: Uint8Array;
-  readonly yaml: string;
+  /** The same for people, made when somebody asks. */
+  readonly yaml: () => string;
   readonly labels?: Readonly<Record<string, string>>;
 }
 
@@ -126,5 +127,5 @@ function key(namespace: string, type: string, id: string): string {
 }
 
 function isSame(a: ResourceDescription, b: ResourceDescription): boolean {
-  return Buffer.compare(a.proto, b.proto) === 0 && a.yaml === b.yaml;
+  return Buffer.compare(a.proto, b.proto) === 0;
 }

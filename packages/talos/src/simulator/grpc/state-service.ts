@@ -137,7 +137,7 @@ function wire(resource: StoredResource): Resource {
       updated: timestampFromMs(resource.updated),
       labels: { ...resource.labels },
     },
-    spec: { protoSpec: resource.proto, yamlSpec: resource.yaml },
+    spec: { protoSpec: resource.proto, yamlSpec: resource.yaml() },
   });
 }
 
