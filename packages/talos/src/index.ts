@@ -8,6 +8,16 @@ export * from "./client/client.ts";
 export * from "./client/credentials.ts";
 export * from "./client/facts.ts";
 export * from "./client/probe.ts";
+export type {
+  ApplyMode,
+  ApplyRequest,
+  ApplyResult,
+  EtcdMemberFact,
+  HealthCheckRequest,
+  ResetRequest,
+  ServiceFact,
+  VersionFact,
+} from "./client/requests.ts";
 export * from "./client/resource-kind.ts";
 export { fingerprintOf } from "./client/fingerprint.ts";
 export type { TalosPeer } from "./client/grpc-session.ts";
@@ -58,4 +68,5 @@ export {
   type KmsCaller,
   type KmsOptions,
 } from "./kms/kms-service.ts";
-export { kmsPort, serveKms, type KmsServer, type KmsServerOptions } from "./kms/serve-kms.ts";
+export { kmsPort, parseKmsEndpoint } from "./kms/kms-endpoint.ts";
+export { serveKms, type KmsServer, type KmsServerOptions } from "./kms/serve-kms.ts";

@@ -1,5 +1,6 @@
 /**
- * The fingerprint of a server: of its public key, so that a renewed certificate keeps it.
+ * The fingerprint of a server: of its public key, so that a certificate renewed for the same key
+ * keeps it. Two servers with one fingerprint hold the same private key.
  */
 import { createHash, type X509Certificate } from "node:crypto";
 

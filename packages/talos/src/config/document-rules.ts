@@ -7,7 +7,7 @@
 import { at, isObject } from "@kontinuum/std";
 import { parseCertificate, pemLabel } from "../pki/pem.ts";
 import { isMainDocument, type ConfigDocument } from "./config-document.ts";
-import { documentKinds } from "./document-shapes.ts";
+import { documentKinds } from "./document-kinds.ts";
 import { isAddress, isNetwork } from "./ip-text.ts";
 import {
   documentsOfKind,

@@ -216,6 +216,7 @@ test("bad options are refused by name", () => {
   refuses({ talosVersion: "v1.15" }, "unsupported");
   refuses({ talosVersion: "1.13.x" }, "invalid_argument");
   refuses({ encryption: { state: [] } }, "invalid_argument");
+  refuses({ encryption: { state: [{ kind: "kms", endpoint: "" }] } }, "invalid_argument");
   refuses({ talosVersion: "v1.14", install: { diskSelector: { size: "large" } } }, "invalid_argument");
 });
 

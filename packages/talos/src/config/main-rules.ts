@@ -5,7 +5,7 @@
 import { at, isDnsSubdomain, isObject } from "@kontinuum/std";
 import type { ConfigDocument } from "./config-document.ts";
 import { areSubnets } from "./document-rules.ts";
-import { documentKinds } from "./document-shapes.ts";
+import { documentKinds } from "./document-kinds.ts";
 import { isAddress, isNetwork } from "./ip-text.ts";
 import { isLabelValue, isQualifiedName, isTaint } from "./kubernetes-names.ts";
 import {

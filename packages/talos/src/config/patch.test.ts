@@ -95,8 +95,11 @@ test("a failing operation is told without the tree", () => {
   const failing = '[{"op":"test","path":"/machine/token","value":"x"}]';
   refuses(config, failing, /^patch 1 does not apply: (?!.*top-secret)/);
   refuses(config, '[{"op":"remove","path":"/nowhere"}]', /patch 1 does not apply/);
-  refuses(config, '[{"op":"explode","path":"/machine"}]', /patch 1 does not apply/);
-  refuses(config, "[1]", /no mapping/);
+  refuses(config, '[{"op":"explode","path":"/machine"}]', /patch 1, operation 1 is none of/);
+  refuses(config, "[1]", /no RFC 6902 operation/);
+  refuses(config, '[{"op":"add","path":"/a"}]', /lacks value/);
+  refuses(config, '[{"op":"move","path":"/a"}]', /lacks from/);
+  refuses(config, '[{"op":"replace","path":"","value":1}]', /leaves no mapping/);
 });
 
 test("prototype keys are refused, not merged", () => {

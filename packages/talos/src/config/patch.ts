@@ -8,7 +8,7 @@
  * is not there is an error, as it is with the official tool. RFC 6902 knows no documents, so it is
  * refused for a configuration of several, again as there.
  */
-import { CodedError, isObject, messageOf, type JsonObject } from "@kontinuum/std";
+import { CodedError, isObject, messageOf, stringAt, type JsonObject } from "@kontinuum/std";
 import jsonPatch from "fast-json-patch";
 import {
   documentId,
@@ -77,25 +77,40 @@ function applyOperations(documents: ConfigDocument[], operations: unknown[], wha
       `${what}: RFC 6902 is not supported for a configuration of several documents; use a strategic merge`,
     );
   }
-  const checked = operations.map((operation) => {
-    if (!isObject(operation)) throw invalid(`${what} holds an operation that is no mapping`);
-    return operation;
-  });
+  const checked = operations.map((operation, index) =>
+    operationOf(operation, `${what}, operation ${index + 1}`),
+  );
+  let changed: unknown;
   try {
-    // Validation of the operations' shape is the library's second argument set to true.
-    const { newDocument } = jsonPatch.applyPatch(
-      structuredClone(document),
-      checked as unknown as jsonPatch.Operation[],
-      true,
-      true,
-      true,
-    );
-    if (!isObject(newDocument)) throw invalid(`${what} replaces the whole document`);
-    return [newDocument];
+    changed = jsonPatch.applyPatch(structuredClone(document), checked, true, true, true).newDocument;
   } catch (error) {
-    if (error instanceof CodedError) throw error;
     // The library appends the tree, which holds keys, after the first line.
     throw invalid(`${what} does not apply: ${messageOf(error).split("\n")[0]}`);
+  }
+  if (!isObject(changed)) throw invalid(`${what} leaves no mapping`);
+  return [changed];
+}
+
+function operationOf(value: unknown, what: string): jsonPatch.Operation {
+  const op = stringAt(value, "op");
+  const path = stringAt(value, "path");
+  if (!isObject(value) || path === undefined) throw invalid(`${what} is no RFC 6902 operation with a path`);
+  switch (op) {
+    case "remove":
+      return { op, path };
+    case "move":
+    case "copy": {
+      const from = stringAt(value, "from");
+      if (from === undefined) throw invalid(`${what} lacks from`);
+      return { op, path, from };
+    }
+    case "add":
+    case "replace":
+    case "test":
+      if (!("value" in value)) throw invalid(`${what} lacks value`);
+      return { op, path, value: value["value"] };
+    default:
+      throw invalid(`${what} is none of add, remove, replace, move, copy and test`);
   }
 }
 

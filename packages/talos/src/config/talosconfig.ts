@@ -1,5 +1,6 @@
 /**
- * The client configuration of `talosctl`: contexts with endpoints, CA and client certificate.
+ * The client configuration of `talosctl`: contexts with endpoints, CA and client certificate. Made
+ * from a secrets bundle whenever it is needed, with a certificate of its own; nothing needs storing.
  */
 import { at, CodedError, isObject, stringAt, type Edges } from "@kontinuum/std";
 import { stringify } from "yaml";

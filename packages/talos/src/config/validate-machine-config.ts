@@ -9,7 +9,7 @@
 import { isCoded } from "@kontinuum/std";
 import { documentId, isMainDocument, parseConfigDocuments, type ConfigDocument } from "./config-document.ts";
 import { documentErrors, documentWarnings } from "./document-rules.ts";
-import { documentKinds } from "./document-shapes.ts";
+import { documentKinds } from "./document-kinds.ts";
 import { mainErrors, type RuleContext } from "./main-rules.ts";
 import { mainShape } from "./main-shape.ts";
 import { misfits } from "./shape.ts";

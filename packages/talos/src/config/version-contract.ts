@@ -1,6 +1,6 @@
 /**
  * Version contracts: the shape of configuration a Talos release takes, chosen by its major and minor
- * number only.
+ * number only; and which Kubernetes releases it runs.
  */
 import { CodedError } from "@kontinuum/std";
 

@@ -3,6 +3,7 @@
  * configuration, because the configuration lies on STATE.
  */
 import { CodedError, type JsonObject } from "@kontinuum/std";
+import { parseKmsEndpoint } from "../kms/kms-endpoint.ts";
 import type { ConfigDocument } from "./config-document.ts";
 import type { DiskKeyOptions, EncryptionOptions } from "./machine-config-options.ts";
 import { document } from "./network-documents.ts";
@@ -41,6 +42,7 @@ function luks(keys: readonly DiskKeyOptions[]): JsonObject {
 function keyFields(key: DiskKeyOptions): JsonObject {
   switch (key.kind) {
     case "kms":
+      parseKmsEndpoint(key.endpoint);
       return { kms: { endpoint: key.endpoint } };
     case "tpm":
       return { tpm: {} };

@@ -1,17 +1,17 @@
 /**
  * The node's side of network key management: seal once, unseal at every boot.
  *
- * The endpoint is a URL: `grpc://` or no scheme is plain HTTP/2, any other scheme is TLS verified
- * against the trusted roots (Talos, `kms.endpoint`).
+ * TLS is verified against the trusted roots. What comes back from an unseal may be noise; only
+ * opening the volume tells.
  */
+import net from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { CodedError, type Edges } from "@kontinuum/std";
-import net from "node:net";
+import type { Edges } from "@kontinuum/std";
 import { Caller, type CallOptions } from "../client/call.ts";
 import { GrpcSession } from "../client/grpc-session.ts";
 import { KMSService } from "../gen/sidero/kms/kms_pb.ts";
-import { kmsPort } from "./serve-kms.ts";
+import { parseKmsEndpoint } from "./kms-endpoint.ts";
 
 /** How long a node waits for one operation, in milliseconds. */
 export const kmsTimeoutMs = 10_000;
@@ -68,25 +68,4 @@ export function connectKms(options: {
     unseal: (nodeUuid, sealed, more) => call("unseal", nodeUuid, sealed, more),
     close: () => session.close(),
   };
-}
-
-/** Host, port and security of an endpoint. Fails with `invalid_argument`. */
-export function parseKmsEndpoint(endpoint: string): {
-  readonly host: string;
-  readonly port: number;
-  readonly secure: boolean;
-} {
-  const match = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(\[[0-9a-fA-F:.]+\]|[^\s/:@[\]]+)(?::(\d{1,5}))?\/?$/.exec(
-    endpoint,
-  );
-  const [, scheme, host = "", digits] = match ?? [];
-  const secure = scheme !== undefined && scheme !== "grpc";
-  const port = digits === undefined ? (secure ? 443 : kmsPort) : Number(digits);
-  if (!match || port < 1 || port > 65_535) {
-    throw new CodedError(
-      "invalid_argument",
-      `${JSON.stringify(endpoint.slice(0, 256))} is not a KMS endpoint such as https://kms.example:4050`,
-    );
-  }
-  return { host: host.replace(/^\[|\]$/g, ""), port, secure };
 }

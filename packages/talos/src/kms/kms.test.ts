@@ -6,7 +6,8 @@ import { after, before, describe, test } from "node:test";
 import { isCoded, systemEdges } from "@kontinuum/std";
 import { isTalosError } from "../client/talos-error.ts";
 import { generateAuthority, issueServerCertificate } from "../pki/certificates.ts";
-import { connectKms, parseKmsEndpoint, type KmsClient } from "./kms-client.ts";
+import { connectKms, type KmsClient } from "./kms-client.ts";
+import { parseKmsEndpoint } from "./kms-endpoint.ts";
 import {
   developmentKmsService,
   kmsService,

@@ -11,10 +11,9 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { CodedError } from "@kontinuum/std";
 import ipaddr from "ipaddr.js";
 import { openSslPem } from "../pki/pem.ts";
+import { kmsPort } from "./kms-endpoint.ts";
 import { callerAddress } from "./kms-service.ts";
 
-/** Port of Talos' own reference implementation. */
-export const kmsPort = 4050;
 /** Largest request body, in bytes: a UUID and 60 bytes. */
 const requestBytesMax = 4 * 1024;
 /** Most connections at once. */

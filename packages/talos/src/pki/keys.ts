@@ -1,5 +1,6 @@
 /**
- * Private keys: made off the event loop, and turned into what the certificate library signs with.
+ * Private keys: made in the thread pool, because an RSA key takes up to seconds, and turned into what
+ * the certificate library signs with. Node's key objects are the one form they have in between.
  */
 import { createPublicKey, generateKeyPair, type KeyObject, type webcrypto } from "node:crypto";
 import { CodedError } from "@kontinuum/std";
