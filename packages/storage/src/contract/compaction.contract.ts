@@ -1,7 +1,7 @@
 /** Compaction: the past goes, the present stays. */
 import assert from "node:assert/strict";
 import { isCoded } from "@kontinuum/std";
-import { refuses, type ContractCase } from "./suite.ts";
+import { refuses, type ContractCase } from "./case-bench.ts";
 
 export const compactionCases: readonly ContractCase[] = [
   {

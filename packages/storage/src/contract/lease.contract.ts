@@ -1,6 +1,6 @@
 /** Leases: keys live as long as their lease, and expiry is an ordinary transaction. */
 import assert from "node:assert/strict";
-import { refuses, type ContractCase } from "./suite.ts";
+import { refuses, type ContractCase } from "./case-bench.ts";
 
 export const leaseCases: readonly ContractCase[] = [
   {

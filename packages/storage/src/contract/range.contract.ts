@@ -1,6 +1,6 @@
 /** Reads: what a range answers, now and at a revision. */
 import assert from "node:assert/strict";
-import { refuses, type Bench, type ContractCase } from "./suite.ts";
+import { refuses, type Bench, type ContractCase } from "./case-bench.ts";
 
 async function fill(bench: Bench): Promise<number> {
   await bench.put("b", "1");

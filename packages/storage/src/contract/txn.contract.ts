@@ -1,7 +1,7 @@
 /** Transactions: conditions, operations, one revision, all or nothing. */
 import assert from "node:assert/strict";
 import type { Compare, Op } from "../contract.ts";
-import { refuses, resultAt, type ContractCase } from "./suite.ts";
+import { refuses, resultAt, type ContractCase } from "./case-bench.ts";
 
 export const txnCases: readonly ContractCase[] = [
   {

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { isCoded } from "@kontinuum/std";
 import type { StoreEvent } from "../contract.ts";
-import { Reader, refuses, type Bench, type ContractCase } from "./suite.ts";
+import { Reader, refuses, type Bench, type ContractCase } from "./case-bench.ts";
 
 const show = (bench: Bench, events: readonly StoreEvent[]): string[] =>
   events.map((event) => `${event.type} ${bench.short(event.kv)}=${event.kv.value.toString()}`);

@@ -39,9 +39,9 @@ import { isEnvelope, keyIdOf, seal, unseal } from "./envelope.ts";
 import type { EncryptionKeys } from "./key-file.ts";
 
 /** Times a transaction that compares sealed values is tried when they change meanwhile. */
-export const maxCompareAttempts = 16;
+const maxCompareAttempts = 16;
 /** Pairs looked at under each prefix when a store is opened, to find a wrong key before anything is served. */
-export const checkedPairs = 200;
+const checkedPairs = 200;
 /** Pairs read at a time while rewriting. */
 const rewritePage = 200;
 

@@ -10,7 +10,7 @@ import { CodedError, type Random } from "@kontinuum/std";
 import type { EncryptionKey } from "./envelope.ts";
 
 /** Length of a key. */
-export const encryptionKeyBytes = 32;
+const encryptionKeyBytes = 32;
 
 /** The keys in use. */
 export interface EncryptionKeys {

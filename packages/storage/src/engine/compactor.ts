@@ -27,13 +27,13 @@ export const defaultRetention: Retention = {
 };
 
 /** Length of one slice of removal, milliseconds. */
-export const sweepSliceMs = 10;
+const sweepSliceMs = 10;
 /** Pause between slices, milliseconds. */
-export const sweepPauseMs = 20;
+const sweepPauseMs = 20;
 /** Pause after a failed slice, milliseconds. */
-export const sweepRetryMs = 2_000;
+const sweepRetryMs = 2_000;
 /** Samples of "revision at a time" kept for the age rule. */
-export const maxSamples = 1_024;
+const maxSamples = 1_024;
 
 /** Runs compaction for one store. */
 export class Compactor {

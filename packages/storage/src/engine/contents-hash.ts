@@ -6,7 +6,7 @@ import { crc32 } from "node:zlib";
 import type { KeyValue, Revision, Store } from "../contract.ts";
 
 /** Pairs read at a time. */
-export const hashPageSize = 1_000;
+const hashPageSize = 1_000;
 
 /** Hashes the pairs of `store` at `revision`, 0 for the newest. */
 export async function hashPairs(

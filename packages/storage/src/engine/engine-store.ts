@@ -30,7 +30,7 @@ import { answerRange } from "./selection.ts";
 import { WatchHub } from "./watch-hub.ts";
 
 /** Longest lease in seconds; etcd's bound. */
-export const maxLeaseTtl = 9_000_000_000;
+const maxLeaseTtl = 9_000_000_000;
 
 /** Looks at a lease only, or at its keys as well. */
 const needsLease = (id: LeaseId, keys = false): Needs => ({

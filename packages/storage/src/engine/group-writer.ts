@@ -10,11 +10,11 @@ import { fault, storeClosed } from "../faults.ts";
 import type { Backend, Needs, Session } from "./backend.ts";
 
 /** Jobs that share one commit at most. */
-export const maxGroupJobs = 512;
+const maxGroupJobs = 512;
 /** Bytes that share one commit at most (a single larger job goes alone). */
-export const maxGroupBytes = 8 * 1024 * 1024;
+const maxGroupBytes = 8 * 1024 * 1024;
 /** Jobs that wait at most; beyond it a writer is refused with `unavailable`. */
-export const maxWaitingJobs = 16_384;
+const maxWaitingJobs = 16_384;
 
 /** One write. */
 export interface Job<T> {

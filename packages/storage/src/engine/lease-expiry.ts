@@ -9,11 +9,11 @@ import type { LeaseId } from "../contract.ts";
 import type { Backend } from "./backend.ts";
 
 /** Leases ended in one go. */
-export const maxExpiredAtOnce = 128;
+const maxExpiredAtOnce = 128;
 /** Longest wait between looks at a store that others write to as well, in milliseconds. */
-export const sharedPollMs = 1_000;
+const sharedPollMs = 1_000;
 /** Wait after a failed attempt, in milliseconds. */
-export const expiryRetryMs = 1_000;
+const expiryRetryMs = 1_000;
 
 /** Runs expiry for one store. */
 export class LeaseExpiry {

@@ -7,7 +7,7 @@ import { fault } from "../faults.ts";
 import { spanOf } from "./span.ts";
 
 /** Pairs of a range that can be held still in one transaction. */
-export const maxObservedPairs = 100;
+const maxObservedPairs = 100;
 
 /** The range only, without whatever else the object carries. */
 export function keysOf(range: KeyRange): KeyRange {

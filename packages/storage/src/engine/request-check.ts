@@ -19,11 +19,11 @@ import type { Needs, Scan } from "./backend.ts";
 import { inSpan, pointSpan, spanOf, type Span } from "./span.ts";
 
 /** Operations on one level of a transaction; etcd's default. */
-export const maxTxnOps = 128;
+const maxTxnOps = 128;
 /** Bytes of keys and values in one request; etcd's default, 1.5 MiB. */
 export const maxRequestBytes = 1536 * 1024;
 /** Transactions inside transactions. */
-export const maxTxnDepth = 8;
+const maxTxnDepth = 8;
 
 /** A checked operation. */
 export type PlannedOp =

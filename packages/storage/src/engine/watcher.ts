@@ -10,11 +10,11 @@ import type { Backend, Change } from "./backend.ts";
 import { spanOf, type Span } from "./span.ts";
 
 /** Events that wait for a reader in step; beyond it the watch goes behind. */
-export const maxQueuedEvents = 1_024;
+const maxQueuedEvents = 1_024;
 /** Bytes of values that wait for a reader in step. */
-export const maxQueuedBytes = 4 * 1024 * 1024;
+const maxQueuedBytes = 4 * 1024 * 1024;
 /** Log entries looked at for one page. */
-export const logPageSize = 1_000;
+const logPageSize = 1_000;
 
 /** A watch as the hub sees it. */
 export class Watcher implements Watch {

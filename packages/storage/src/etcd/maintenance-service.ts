@@ -11,7 +11,7 @@ import { toNumber } from "./messages.ts";
 import { toWire } from "./status-text.ts";
 
 /** Version of etcd whose API is served, for clients that look at it. */
-export const servedVersion = "3.5.13";
+const servedVersion = "3.5.13";
 
 /** Maintenance over a store. */
 export function maintenanceService(face: EtcdFace): ServiceImpl<typeof rpc.Maintenance> {

@@ -28,11 +28,11 @@ import { fault } from "../faults.ts";
 import type { EtcdAccess } from "./access.ts";
 
 /** Times a checked write is tried when the checked pairs change meanwhile. */
-export const maxWriteAttempts = 16;
+const maxWriteAttempts = 16;
 /** Pairs read at a time while filtering. */
-export const filterPageSize = 1_000;
+const filterPageSize = 1_000;
 /** Pairs looked at for one filtered read. */
-export const maxFilteredPairs = 1_000_000;
+const maxFilteredPairs = 1_000_000;
 
 /** A read that shows only what may be seen. */
 export async function restrictedRange(

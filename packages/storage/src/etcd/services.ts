@@ -20,7 +20,7 @@ import { authService, clusterService, maintenanceService } from "./maintenance-s
 import { watchService } from "./watch-service.ts";
 
 /** Bytes of one request message, as etcd: its request limit and half a MiB for what surrounds it. */
-export const maxMessageBytes = maxRequestBytes + 512 * 1024;
+const maxMessageBytes = maxRequestBytes + 512 * 1024;
 
 /** Options of the face. */
 export interface EtcdFaceOptions {

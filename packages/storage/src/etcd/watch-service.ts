@@ -19,11 +19,11 @@ import { toWire } from "./status-text.ts";
 const { NOPUT, NODELETE } = rpc.WatchCreateRequest_FilterType;
 
 /** Watches on one stream. */
-export const maxWatchesPerStream = 10_000;
+const maxWatchesPerStream = 10_000;
 /** Responses that wait for a client to read. */
-export const outboxSize = 16;
+const outboxSize = 16;
 /** Size at which a response is split for clients that asked for it; etcd's request limit. */
-export const fragmentBytes = 1536 * 1024;
+const fragmentBytes = 1536 * 1024;
 
 /** Watches over a store. */
 export function watchService(face: EtcdFace): ServiceImpl<typeof rpc.Watch> {

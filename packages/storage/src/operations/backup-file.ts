@@ -19,7 +19,7 @@ import {
 import { backupBlockBytes, backupFormatVersion, backupMagic } from "./backup.ts";
 
 /** Largest record accepted: etcd's request limit and room for what surrounds it. */
-export const maxRecordBytes = 16 * 1024 * 1024;
+const maxRecordBytes = 16 * 1024 * 1024;
 const checksumBytes = 32;
 
 /** Where a backup comes from: a file, or chunks that can be had twice. */

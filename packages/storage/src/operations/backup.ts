@@ -28,7 +28,7 @@ export const backupFormatVersion = 1;
 /** What the length before the checksum is a multiple of. */
 export const backupBlockBytes = 512;
 /** Pairs read at a time. */
-export const backupPageSize = 500;
+const backupPageSize = 500;
 /** Bytes gathered before a chunk is handed on. */
 const chunkBytes = 64 * 1024;
 

@@ -12,7 +12,7 @@ import { writeBackup, type BackupOptions } from "./backup.ts";
 import { verifyBackup, type BackupSummary } from "./backup-file.ts";
 
 /** Findings that {@link verifyStore} reports before it stops. */
-export const maxFindings = 100;
+const maxFindings = 100;
 /** Pairs that {@link verifyStore} reads at a time. */
 const verifyPage = 500;
 

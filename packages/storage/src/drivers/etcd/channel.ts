@@ -4,7 +4,7 @@
  * One HTTP/2 connection at a time. When an endpoint fails the next one is used; who retries what is
  * decided by the caller, because only it knows whether a repeated call is harmless.
  */
-import http2 from "node:http2";
+import type http2 from "node:http2";
 import net from "node:net";
 import { createClient, type Client, type Interceptor, type Transport } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
@@ -16,11 +16,11 @@ import { fromWire } from "../../etcd/status-text.ts";
 /** Longest time a call may take, milliseconds. */
 export const callTimeoutMs = 10_000;
 /** Longest time to open a connection, milliseconds. */
-export const connectTimeoutMs = 5_000;
+const connectTimeoutMs = 5_000;
 /** How often a quiet connection is probed, and how long the answer may take, milliseconds. */
-export const pingIntervalMs = 10_000;
+const pingIntervalMs = 10_000;
 /** Bytes of one answer. */
-export const maxAnswerBytes = 256 * 1024 * 1024;
+const maxAnswerBytes = 256 * 1024 * 1024;
 
 /** TLS settings, all PEM. */
 export interface EtcdTls {

@@ -31,12 +31,12 @@ import { callTimeoutMs, Channel, type Clients, type EtcdTarget } from "./channel
 import { EtcdWatch, type Prober } from "./etcd-watch.ts";
 
 /** Times a read is tried, over all endpoints. */
-export const maxReadAttempts = 4;
+const maxReadAttempts = 4;
 /** Pause before a read is tried again, milliseconds, doubled each time. */
-export const readRetryMs = 50;
+const readRetryMs = 50;
 
 /** A {@link Store} behind an etcd3 endpoint. */
-export class EtcdStore implements Store {
+class EtcdStore implements Store {
   readonly #channel: Channel;
   readonly #edges: Edges;
   readonly #driver: string;

@@ -16,11 +16,11 @@ import * as rpc from "../../gen/etcd/etcdserverpb/rpc_pb.ts";
 import type { Channel } from "./channel.ts";
 
 /** Time without contact after which a watch gives up with `unavailable`, milliseconds. */
-export const resumeLimitMs = 60_000;
+const resumeLimitMs = 60_000;
 /** First and longest pause before a stream is opened again, milliseconds. */
-export const resumePauseMs = { first: 20, longest: 2_000 } as const;
+const resumePauseMs = { first: 20, longest: 2_000 } as const;
 /** How often an unanswered progress request is repeated, milliseconds. */
-export const progressRepeatMs = 250;
+const progressRepeatMs = 250;
 /** Batches that wait for a reader. */
 const outboxSize = 16;
 /** Requests that wait to be sent on one stream. */

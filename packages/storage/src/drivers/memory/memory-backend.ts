@@ -165,13 +165,14 @@ export class MemoryBackend implements Backend {
   }
 
   #session(): Session {
-    const backend = this;
+    const revision = (): Revision => this.#revision;
+    const compactRevision = (): Revision => this.#compactRevision;
     return {
       get revision() {
-        return backend.#revision;
+        return revision();
       },
       get compactRevision() {
-        return backend.#compactRevision;
+        return compactRevision();
       },
       get: (key) => this.#newest(key),
       scan: (scan) => this.#scan(scan),

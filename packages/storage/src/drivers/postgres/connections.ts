@@ -8,13 +8,13 @@ import { CodedError } from "@kontinuum/std";
 import pg from "pg";
 
 /** Longest time of one statement, milliseconds. */
-export const statementTimeoutMs = 10_000;
+const statementTimeoutMs = 10_000;
 /** Longest pause inside a transaction before the server ends it, milliseconds. */
-export const idleInTransactionMs = 5_000;
+const idleInTransactionMs = 5_000;
 /** Longest time to connect, milliseconds. */
-export const connectTimeoutMs = 5_000;
+const connectTimeoutMs = 5_000;
 /** Connections that read at the same time. */
-export const readConnections = 4;
+const readConnections = 4;
 
 /** A row as an array of columns. */
 export type Row = readonly unknown[];

@@ -10,11 +10,11 @@ import { postgresFault } from "./postgres-faults.ts";
 import { channel } from "./sql.ts";
 
 /** How often the log is looked at even when nobody said anything, milliseconds. */
-export const pollMs = 1_000;
+const pollMs = 1_000;
 /** Pause before listening is tried again, milliseconds. */
-export const relistenMs = 500;
+const relistenMs = 500;
 /** Revisions behind from which watches read the log by themselves. */
-export const maxFeedLag = 5_000;
+const maxFeedLag = 5_000;
 
 /** What the feed needs of its backend. */
 export interface FeedSource {

@@ -32,11 +32,11 @@ import * as sql from "./sql.ts";
 import { Writer } from "./writer.ts";
 
 /** How long opening waits for a database that does not answer yet, milliseconds. */
-export const readyTimeoutMs = 30_000;
+const readyTimeoutMs = 30_000;
 /** Pause between tries while opening, milliseconds. */
-export const readyPauseMs = 500;
+const readyPauseMs = 500;
 /** Times a read is tried when its connection was lost. */
-export const maxReadAttempts = 3;
+const maxReadAttempts = 3;
 /** Log entries that one step of removal looks at. */
 const sweepEntries = 500;
 /** Log entries that the feed reads at a time. */

@@ -17,9 +17,9 @@ import { scanStatement, scannedFrom } from "./scans.ts";
 import * as sql from "./sql.ts";
 
 /** Longest time that a group is tried again after a lost connection, milliseconds. */
-export const retryLimitMs = 10_000;
+const retryLimitMs = 10_000;
 /** Pause between tries, milliseconds. */
-export const retryPauseMs = 100;
+const retryPauseMs = 100;
 
 /** What a group did. */
 export interface Written {

@@ -26,9 +26,9 @@ export const applicationId = 0x4b4e5453;
 /** Version of the schema below. */
 export const schemaVersion = 1;
 /** Bytes the write-ahead log is cut back to after a checkpoint. */
-export const walLimitBytes = 16 * 1024 * 1024;
+const walLimitBytes = 16 * 1024 * 1024;
 /** Bytes of SQLite's own page cache. */
-export const pageCacheBytes = 64 * 1024 * 1024;
+const pageCacheBytes = 64 * 1024 * 1024;
 
 /**
  * - `log`: every retained change; `id` rises with time, a change's `prev` is the log entry it replaced

@@ -218,16 +218,17 @@ export class SqliteBackend implements Backend {
   }
 
   #session(group: Change[]): Session {
-    const backend = this;
+    const revision = (): Revision => this.#revision;
+    const compactRevision = (): Revision => this.#compactRevision;
     const begin = (): void => {
       if (!this.#db.isTransaction) this.#db.exec("BEGIN IMMEDIATE");
     };
     return {
       get revision() {
-        return backend.#revision;
+        return revision();
       },
       get compactRevision() {
-        return backend.#compactRevision;
+        return compactRevision();
       },
       get: (key) => this.#newest(key),
       scan: (scan) => this.#scan(scan),

@@ -104,7 +104,8 @@ test("a live key that lost its log entry is named by verify", async () => {
 test("a second owner is refused and told the first one's process", async () => {
   const store = await at("owned.db");
   await refused(at("owned.db"), "failed_precondition", new RegExp(`in use by process ${process.pid}`));
-  const program = `import { systemEdges } from "@kontinuum/std"; import { openStore } from "@kontinuum/storage";
+  const program = `import { systemEdges } from "@kontinuum/std";
+    const { openStore } = await import(${JSON.stringify(new URL("../../open.ts", import.meta.url).href)});
     await openStore(process.argv[1], systemEdges()).then(() => console.log("opened"), (error) => console.log(error.message));`;
   const child = spawn(
     process.execPath,
