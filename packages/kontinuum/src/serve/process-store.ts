@@ -9,7 +9,9 @@ import { existsSync } from "node:fs";
 import { CodedError, isCoded, type Edges } from "@kontinuum/std";
 import { createKeyFile, EncryptedStore, openStore, readKeyFile, type Store } from "@kontinuum/storage";
 import type { Config } from "../config/config.ts";
+import { redactConnectionString } from "../config/redact.ts";
 import { hubTarget, openHubStore } from "../relay/hub-store.ts";
+import { whenStoreReady } from "./store-ready.ts";
 
 /** What is encrypted: every Secret, whatever its namespace. */
 const encryptedPrefixes = ["/registry/secrets/"] as const;
@@ -24,18 +26,23 @@ export async function openProcessStore(config: Config, edges: Edges): Promise<St
       "KONTINUUM_SERVER_STORAGE of a zone must be grpc://<zone>@<host>:<port>: a zone has no store of its own",
     );
   }
-  if (target) return openHubStore(target, config, edges);
+  if (target) {
+    const store = await openHubStore(target, config, edges);
+    return ready(store, `the hub at ${target.endpoint}`, edges);
+  }
   return openEncryptedStore(url, config.values.KONTINUUM_SERVER_ENCRYPTION_KEY_FILE, edges);
 }
 
 /** Opens a hub's own store. `keyFile` is empty for the default place. */
 export async function openEncryptedStore(url: string, keyFile: string, edges: Edges): Promise<Store> {
-  if (url.startsWith("memory:") && keyFile === "") return openStore(url, edges);
+  const needsKey = /^(sqlite|postgres|postgresql|etcd|grpc|unix):/.test(url);
+  // Without data that outlives the process there is nothing to encrypt; an unknown scheme is refused by the store.
+  if (!needsKey && keyFile === "") return openStore(url, edges);
   const file = keyFile || defaultKeyFile(url);
   // Asked before the store is opened, which would make the database.
   const isNew = keyFile === "" && !existsSync(file);
   if (isNew && existsSync(sqlitePath(url) ?? "")) edges.log.warn("encrypts Secrets from now on", { file });
-  const store = await openStore(url, edges);
+  const store = await ready(await openStore(url, edges), `the store ${redactConnectionString(url)}`, edges);
   try {
     if (isNew) {
       makeKeyFile(file, edges);
@@ -43,6 +50,16 @@ export async function openEncryptedStore(url: string, keyFile: string, edges: Ed
     }
     const keys = await readKeyFile(file);
     return await EncryptedStore.over(store, { keys, prefixes: encryptedPrefixes, random: edges.random });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function ready(store: Store, name: string, edges: Edges): Promise<Store> {
+  try {
+    await whenStoreReady(store, name, edges);
+    return store;
   } catch (error) {
     await store.close();
     throw error;

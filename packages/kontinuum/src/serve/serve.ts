@@ -83,7 +83,6 @@ export async function serve(
 /** Starts a process; resolves when it answers. Whatever was opened before a failure is closed again. */
 export async function startProcess(config: Config, options: ServeOptions): Promise<RunningProcess> {
   const { edges } = options;
-  for (const warning of config.warnings) edges.log.warn(warning);
   const store = await openProcessStore(config, edges);
   const wanted = wantsMachineApi(options.environment ?? {});
   let machineApi: MachineApi | undefined;
@@ -170,6 +169,7 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
       await server.stop(stopMs);
       throw error;
     }
+    for (const warning of config.warnings) edges.log.warn(warning);
     edges.log.info("serves", {
       url: server.url,
       storage: redactConnectionString(config.values.KONTINUUM_SERVER_STORAGE),
