@@ -257,6 +257,8 @@ export class OperationRunner {
       const next = transitional(begun, record.value, now);
       const taken = await new Change()
         .absent(keys.claim(machineId))
+        // The board may lag: an operation that has left the queue must never run again.
+        .present(keys.queue(machineId, operationId))
         .unchanged(operation.key, operation.modRevision)
         .unchanged(record.key, record.modRevision)
         .put(keys.claim(machineId), { operation: operationId, replica: this.#session.replicaId }, lease.id)
@@ -270,8 +272,9 @@ export class OperationRunner {
           fence: { key: keys.claim(machineId), revision: taken.revision },
         };
       }
-      const { kvs } = await this.#store.range({ key: keys.claim(machineId), keysOnly: true });
-      if (kvs.length > 0) return undefined;
+      const claim = await this.#store.range({ key: keys.claim(machineId), countOnly: true });
+      const entry = await this.#store.range({ key: keys.queue(machineId, operationId), countOnly: true });
+      if (claim.count > 0 || entry.count === 0) return undefined;
     }
     return undefined;
   }

@@ -28,6 +28,12 @@ export class Change {
     return this;
   }
 
+  /** Only while there is something at `key`. */
+  present(key: string): this {
+    this.compare.push({ key, target: "create", result: "greater", operand: 0 });
+    return this;
+  }
+
   /** Only when `key` was last written at `modRevision` (0: does not exist). */
   unchanged(key: string, modRevision: number): this {
     this.compare.push({ key, target: "mod", result: "equal", operand: modRevision });
