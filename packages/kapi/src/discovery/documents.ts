@@ -70,11 +70,8 @@ export class DiscoveryDocuments {
   readonly #resources: ResourceSet;
   readonly #remote: RemoteDiscovery;
   readonly #documents = new Map<string, Document>();
-  /** OpenAPI v3 documents and the resources they were made of. */
-  readonly #described = new Map<
-    string,
-    { readonly resources: readonly ResourceDefinition[]; readonly document: Document }
-  >();
+  /** OpenAPI documents with the resources they were made of: one group's change leaves the others alone. */
+  readonly #schemas = new Map<string, { readonly of: readonly unknown[]; readonly document: Document }>();
   #groups: readonly DiscoveredGroup[] | undefined;
   #terminating: ReadonlySet<string> = new Set();
 
@@ -110,9 +107,7 @@ export class DiscoveryDocuments {
     const known = this.#documents.get(id);
     if (known) return known;
     if (this.#documents.size >= maxDocuments) this.#documents.clear();
-    const made = make();
-    const bytes = Buffer.isBuffer(made) ? made : Buffer.from(stringifyJson(made));
-    const document = { bytes, hash: createHash("sha512").update(bytes).digest("hex").toUpperCase() };
+    const document = documentOf(make());
     this.#documents.set(id, document);
     return document;
   }
@@ -223,27 +218,24 @@ export class DiscoveryDocuments {
     if (id === "version") return this.#document("openapi/version", openapiV3VersionDocument);
     const apiVersion = id.replace(/^apis?\//, "");
     const [group = "", version = ""] = apiVersion.includes("/") ? apiVersion.split("/") : ["", apiVersion];
-    const resources = this.#resources
+    const own = this.#resources
       .all()
       .filter((resource) => resource.group === group && resource.version === version);
-    if (resources.length === 0) {
-      return this.#document(
-        `openapi/${id}`,
-        () => this.#remote.openapi(group, version) ?? openapiV3Document(apiVersion, []),
-      );
-    }
-    // A definition changes one group version: the documents of all others stay what they are.
-    const known = this.#described.get(id);
-    const same =
-      known?.resources.length === resources.length &&
-      known.resources.every((item, at) => item === resources[at]);
-    if (known !== undefined && same) return known.document;
-    this.#documents.delete(`openapi/${id}`);
-    const document = this.#document(`openapi/${id}`, () => openapiV3Document(apiVersion, resources));
-    if (this.#described.size >= maxDocuments) this.#described.clear();
-    this.#described.set(id, { resources, document });
+    const remote = own.length > 0 ? undefined : this.#remote.openapi(group, version);
+    const of: readonly unknown[] = own.length > 0 ? own : [remote];
+    const known = this.#schemas.get(id);
+    if (known && known.of.length === of.length && known.of.every((part, index) => part === of[index]))
+      return known.document;
+    if (this.#schemas.size >= maxDocuments) this.#schemas.clear();
+    const document = documentOf(remote ?? openapiV3Document(apiVersion, own));
+    this.#schemas.set(id, { of, document });
     return document;
   }
+}
+
+function documentOf(made: unknown): Document {
+  const bytes = Buffer.isBuffer(made) ? made : Buffer.from(stringifyJson(made));
+  return { bytes, hash: createHash("sha512").update(bytes).digest("hex").toUpperCase() };
 }
 
 /** Whether the first form that a client accepts and we have is the protobuf one. */

@@ -13,7 +13,10 @@ import type { ListenerHandlers } from "./listener.ts";
 import type { Peer } from "./peer.ts";
 
 /** What stands behind the entrances. */
-export interface EntrancesOptions extends Pick<ServerOptions, "routes" | "upgrades" | "grpc"> {
+export interface EntrancesOptions extends Pick<
+  ServerOptions,
+  "routes" | "upgrades" | "grpc" | "allowedHosts"
+> {
   readonly log: Log;
   /** Runs a request through the pipeline. */
   run(context: RequestContext): Promise<void>;
@@ -22,7 +25,7 @@ export interface EntrancesOptions extends Pick<ServerOptions, "routes" | "upgrad
 /** Handlers for a listener. */
 export function entrances(options: EntrancesOptions): ListenerHandlers {
   const { routes = [], upgrades = [], grpc, log, run } = options;
-  const webSockets = new WebSocketWatches();
+  const webSockets = new WebSocketWatches(options.allowedHosts ?? []);
   const handleGrpc = grpc ? connectNodeAdapter({ routes: grpc, connect: false, grpcWeb: false }) : undefined;
 
   async function serve(

@@ -19,6 +19,8 @@ const maxConnections = 20_000;
 /** An undecided connection is dropped after this long; headers must be complete within the next. */
 const sniffTimeoutMs = 10_000;
 const headersTimeoutMs = 32_000;
+/** A request with its body must be there within this. */
+const requestTimeoutMs = 120_000;
 const idleTimeoutMs = 90_000;
 /** Total size of a request's headers. */
 const maxHeaderBytes = 1024 * 1024;
@@ -180,7 +182,7 @@ export class Listener {
 
   #prepareH1(server: http.Server): void {
     server.headersTimeout = headersTimeoutMs;
-    server.requestTimeout = 0;
+    server.requestTimeout = requestTimeoutMs;
     server.keepAliveTimeout = idleTimeoutMs;
     server.maxRequestsPerSocket = 0;
     server.on("clientError", (_error, socket) => {

@@ -126,7 +126,7 @@ export class Pipeline {
       if (retry !== undefined && retry > 0) response.setHeader("retry-after", String(retry));
       if (status.code === 404 && status.reason === "" && !context.info.isResource)
         return await sendText(context, 404, `${status.message}\n`);
-      if (status.code === 413 || status.code === 401) closeAfter(context);
+      if (status.code === 413 && !endsSoon(context)) response.setHeader("connection", "close");
       await sendValue(context, status.code, status.toObject());
     } catch (again) {
       edges.log.warn("an answer could not be sent", { auditId: context.auditId, reason: messageOf(again) });
@@ -135,10 +135,14 @@ export class Pipeline {
   }
 }
 
-/** An HTTP/1.1 body that is not read to its end can't be followed by another request. */
-function closeAfter(context: RequestContext): void {
-  if (header(context.request, ":method") === undefined && !context.inProcess)
-    context.response.setHeader("connection", "close");
+/** Bodies up to this size are read to their end and dropped, so that the connection and the answer survive. */
+const drainBytes = 32 * 1024 * 1024;
+
+/** Whether the rest of a refused body is known to be short. HTTP/2 resets the stream alone, whatever its length. */
+function endsSoon(context: RequestContext): boolean {
+  if (context.inProcess || header(context.request, ":method") !== undefined) return true;
+  const length = Number(header(context.request, "content-length") ?? Number.NaN);
+  return length <= drainBytes;
 }
 
 async function authenticate(identity: Identity, context: RequestContext): Promise<void> {

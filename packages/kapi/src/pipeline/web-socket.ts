@@ -26,6 +26,25 @@ export class WebSocketWatches {
       [...protocols].find((protocol) => !protocol.startsWith(tokenProtocol)) ?? false,
   });
 
+  readonly #allowedHosts: ReadonlySet<string>;
+
+  /** `allowedHosts`: pages of these hosts may connect, besides pages of the server's own host. */
+  constructor(allowedHosts: readonly string[]) {
+    this.#allowedHosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
+  }
+
+  /** A page of another site must not use whatever credentials the browser adds by itself. */
+  #originAllowed(request: IncomingMessage): boolean {
+    const { origin } = request.headers;
+    if (origin === undefined) return true;
+    try {
+      const { host, hostname } = new URL(origin);
+      return host === request.headers.host || this.#allowedHosts.has(hostname);
+    } catch {
+      return false;
+    }
+  }
+
   /** Runs an upgrade request through the pipeline. */
   async serve(
     wire: Omit<WireRequest, "body">,
@@ -46,6 +65,9 @@ export class WebSocketWatches {
       headers["authorization"] = `Bearer ${Buffer.from(token, "base64url").toString("utf8")}`;
     delete headers["sec-websocket-protocol"];
     const context = new RequestContext({ request: { ...wire, headers, body: emptyBody() }, response });
+    if (!this.#originAllowed(request)) {
+      return response.refuse(403, "the page's origin is not allowed to open a connection here\n");
+    }
     if (token !== undefined && protocols.length < 2) {
       return response.refuse(400, "a token sub-protocol needs another sub-protocol to be chosen\n");
     }

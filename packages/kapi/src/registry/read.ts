@@ -78,13 +78,18 @@ export function selectsIn(
   resource: ResourceDefinition,
   options: Pick<ListOptions, "labels" | "fields">,
 ): (entry: CacheEntry) => boolean {
-  if (!resource.stored || options.fields.empty) return selects(options);
-  const { stored } = resource;
   const { labels, fields } = options;
+  const { stored } = resource;
+  if (fields.empty) return selects(options);
+  const read = (object: JsonObject, path: string): string =>
+    resource.selectableValue?.(object, path) ?? fieldText(object, path);
+  if (!stored) {
+    return (entry) => labels.matches(entry.labels) && fields.matches((path) => entryField(entry, path, read));
+  }
   return (entry) => {
     if (!labels.matches(entry.labels)) return false;
     const object = stored.fromStored(entryObject(entry));
-    return fields.matches((path) => fieldText(object, path));
+    return fields.matches((path) => read(object, path));
   };
 }
 

@@ -165,14 +165,18 @@ export function entryObject(entry: CacheEntry): JsonObject {
   return value;
 }
 
-/** A selectable field as selectors compare it: missing is empty, scalars are their text. */
-export function entryField(entry: CacheEntry, path: string): string {
+/** A selectable field as selectors compare it: missing is empty, scalars are their text, unless `read` says more. */
+export function entryField(
+  entry: CacheEntry,
+  path: string,
+  read: (object: JsonObject, path: string) => string = fieldText,
+): string {
   if (path === "metadata.name") return entry.name;
   if (path === "metadata.namespace") return entry.namespace;
   entry.fields ??= new Map();
   let value = entry.fields.get(path);
   if (value === undefined) {
-    value = fieldText(entryObject(entry), path);
+    value = read(entryObject(entry), path);
     entry.fields.set(path, value);
   }
   return value;

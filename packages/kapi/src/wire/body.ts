@@ -52,10 +52,10 @@ function readEvents(body: Readable, limit: number): Promise<Uint8Array[]> {
       if (done) return;
       done = true;
       body.off("data", onData);
-      if (error) {
-        body.pause();
-        reject(error);
-      } else resolve(chunks);
+      // What still comes is read and dropped: the client is listening for its answer only after it has sent all.
+      if (error) body.resume();
+      if (error) reject(error);
+      else resolve(chunks);
     };
     const onData = (chunk: Uint8Array): void => {
       size += chunk.byteLength;
