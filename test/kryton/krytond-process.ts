@@ -31,7 +31,12 @@ export class KrytondProcess {
       createInterface({ input: child.stdout }).on("line", (line) => {
         const entry: unknown = JSON.parse(line);
         if (typeof entry !== "object" || entry === null) return;
-        if ("msg" in entry && entry.msg === "krytond serves" && "url" in entry && typeof entry.url === "string") {
+        if (
+          "msg" in entry &&
+          entry.msg === "krytond serves" &&
+          "url" in entry &&
+          typeof entry.url === "string"
+        ) {
           resolve(new KrytondProcess(child, entry.url, exited));
         }
       });

@@ -39,7 +39,9 @@ class Site implements AsyncDisposable {
           response.once("error", () => outgoing.destroy());
         },
       );
-      request.once("error", () => (outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(502).end()));
+      request.once("error", () =>
+        outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(502).end(),
+      );
       incoming.pipe(request);
       outgoing.once("close", () => request.destroy());
     });
@@ -85,7 +87,10 @@ async function follow(url: string, seen: string[], stopped: () => boolean): Prom
     let stream: Stream;
     try {
       const last = seen.at(-1);
-      stream = await openStream(`${url}/api/v1/events/stream`, last === undefined ? {} : { "last-event-id": last });
+      stream = await openStream(
+        `${url}/api/v1/events/stream`,
+        last === undefined ? {} : { "last-event-id": last },
+      );
     } catch {
       continue;
     }
@@ -139,7 +144,11 @@ test(
             const answer = await site.insist("POST", "/api/v1/machines", `create-${name}`, machineBody(name));
             assert.equal(answer.status, 201, answer.text);
             made.push(answer.json);
-            const stopped = await site.insist("POST", `/api/v1/machines/${answer.json.id}/stop`, `stop-${name}`);
+            const stopped = await site.insist(
+              "POST",
+              `/api/v1/machines/${answer.json.id}/stop`,
+              `stop-${name}`,
+            );
             assert.equal(stopped.status, 200, stopped.text);
           }
         }),
@@ -148,7 +157,11 @@ test(
       const edges = systemEdges();
       const store = await openStore(postgres.url, edges);
       await store.txn({
-        success: doomed.map(({ id }) => ({ type: "put", key: keys.expiry(timeKey(1), "default", id), value: "null" })),
+        success: doomed.map(({ id }) => ({
+          type: "put",
+          key: keys.expiry(timeKey(1), "default", id),
+          value: "null",
+        })),
       });
       await killing;
 
@@ -156,7 +169,9 @@ test(
       for (const replica of site.replicas) {
         const listed = await until(async () => {
           const { items } = (await call(replica.url, "GET", "/api/v1/machines?limit=500")).json;
-          const settled = items.every((m: { operation?: unknown; state: string }) => !m.operation && m.state === "stopped");
+          const settled = items.every(
+            (m: { operation?: unknown; state: string }) => !m.operation && m.state === "stopped",
+          );
           return settled && items.length === wanted.length ? items : undefined;
         }, 60_000);
         assert.deepEqual(listed.map((m: { spec: { name: string } }) => m.spec.name).sort(), wanted);
@@ -169,7 +184,8 @@ test(
       const count = (type: string): Map<string, number> => {
         const counts = new Map<string, number>();
         for (const event of histories[0]) {
-          if (event.type === type) counts.set(event.data.machineId, (counts.get(event.data.machineId) ?? 0) + 1);
+          if (event.type === type)
+            counts.set(event.data.machineId, (counts.get(event.data.machineId) ?? 0) + 1);
         }
         return counts;
       };
@@ -179,7 +195,11 @@ test(
       const expired = count("io.kryton.machine.expired");
       assert.equal(expired.size, expiring);
       assert.deepEqual([...new Set(expired.values())], [1], "each expiry happens once");
-      const { count: guests } = await store.range({ key: keys.demoGuest(), end: "/kryton/demo/guests0", countOnly: true });
+      const { count: guests } = await store.range({
+        key: keys.demoGuest(),
+        end: "/kryton/demo/guests0",
+        countOnly: true,
+      });
       assert.equal(guests, wanted.length, "no guest is left over or doubled");
       await store.close();
 
@@ -188,7 +208,11 @@ test(
       done = true;
       await following;
       assert.equal(new Set(streamed).size, streamed.length, "the stream tells nothing twice");
-      assert.deepEqual(streamed, all.slice(all.indexOf(streamed[0])), "the stream tells everything, in order");
+      assert.deepEqual(
+        streamed,
+        all.slice(all.indexOf(streamed[0])),
+        "the stream tells everything, in order",
+      );
     } finally {
       await postgres.stop();
       await rm(folder, { recursive: true, force: true });

@@ -16,7 +16,7 @@ export function normalizeFlags(program: Flags, args: readonly string[]): string[
   return args.map((arg) => {
     if (literal) return arg;
     if (arg === "--") literal = true;
-    const match = /^-([a-z][a-z-]+)(=.*)?$/s.exec(arg);
+    const match = /^-([a-z][a-z0-9-]+)(=.*)?$/s.exec(arg);
     return match?.[1] !== undefined && known.has(`--${match[1]}`) ? `-${arg}` : arg;
   });
 }

@@ -52,7 +52,9 @@ function sample(schema: unknown): unknown {
   switch (found["type"]) {
     case "object": {
       const properties = isObject(found["properties"]) ? found["properties"] : {};
-      return Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, sample(property)]));
+      return Object.fromEntries(
+        Object.entries(properties).map(([name, property]) => [name, sample(property)]),
+      );
     }
     case "array":
       return [sample(found["items"])];
@@ -109,13 +111,19 @@ const hostile: readonly unknown[] = [
 ];
 
 function urlOf(path: string, id: string): string {
-  return path.replaceAll("{id}", encodeURIComponent(id)).replaceAll("{sid}", encodeURIComponent(id)).replaceAll("{rest}", "x");
+  return path
+    .replaceAll("{id}", encodeURIComponent(id))
+    .replaceAll("{sid}", encodeURIComponent(id))
+    .replaceAll("{rest}", "x");
 }
 
 function checkAnswer(answer: Answered, operation: Operation, what: string): void {
   const name = `${operation.method} ${operation.path} with ${what} answered ${answer.status} ${answer.text.slice(0, 200)}`;
   assert.notEqual(answer.status, 500, name);
-  assert.ok(answer.status < 500 || answer.status === 501 || answer.status === 502 || answer.status === 503, name);
+  assert.ok(
+    answer.status < 500 || answer.status === 501 || answer.status === 502 || answer.status === 503,
+    name,
+  );
   const described = operation.responses[String(answer.status)];
   if (isObject(described)) {
     const content = described["content"];
@@ -127,7 +135,13 @@ function checkAnswer(answer: Answered, operation: Operation, what: string): void
   }
 }
 
-async function attack(api: Fixture, operation: Operation, id: string, body: unknown, what: string): Promise<void> {
+async function attack(
+  api: Fixture,
+  operation: Operation,
+  id: string,
+  body: unknown,
+  what: string,
+): Promise<void> {
   const text = typeof body === "string" ? body : JSON.stringify(body);
   checkAnswer(await call(api.url, operation.method, urlOf(operation.path, id), text), operation, what);
 }
@@ -140,11 +154,23 @@ test("every field missing, wrong, huge, in unicode or duplicated is refused or h
     for (const path of fields(operation.body)) {
       await Promise.all(
         hostile.map((value) =>
-          attack(api, operation, id, withField(valid, path, value), `${path.join(".")}=${String(JSON.stringify(value)).slice(0, 60)}`),
+          attack(
+            api,
+            operation,
+            id,
+            withField(valid, path, value),
+            `${path.join(".")}=${String(JSON.stringify(value)).slice(0, 60)}`,
+          ),
         ),
       );
       const [name = ""] = path;
-      await attack(api, operation, id, `{"${name}":1,"${name}":"x","${name.toUpperCase()}":null}`, `duplicated ${name}`);
+      await attack(
+        api,
+        operation,
+        id,
+        `{"${name}":1,"${name}":"x","${name.toUpperCase()}":null}`,
+        `duplicated ${name}`,
+      );
     }
   }
 });
@@ -154,9 +180,13 @@ test("any JSON at all as a body is refused or harmless, never a 500", async () =
   const { id } = await api.machine("target");
   const withBodies = operations().filter(({ body }) => body !== undefined);
   await fc.assert(
-    fc.asyncProperty(fc.constantFrom(...withBodies), fc.jsonValue({ maxDepth: 4 }), async (operation, body) => {
-      await attack(api, operation, id, body, JSON.stringify(body));
-    }),
+    fc.asyncProperty(
+      fc.constantFrom(...withBodies),
+      fc.jsonValue({ maxDepth: 4 }),
+      async (operation, body) => {
+        await attack(api, operation, id, body, JSON.stringify(body));
+      },
+    ),
     { seed: 20_261_130, numRuns: 150 },
   );
 });
@@ -185,7 +215,8 @@ test("hostile ids, queries and cursors are refused or harmless, never a 500", as
       await Promise.all(
         queries.map(async (query) => {
           const answer = await call(api.url, operation.method, `${urlOf(operation.path, id)}${query}`, body);
-          if (operation.path !== "/api/openapi.yaml") checkAnswer(answer, operation, `${id} ${query.slice(0, 60)}`);
+          if (operation.path !== "/api/openapi.yaml")
+            checkAnswer(answer, operation, `${id} ${query.slice(0, 60)}`);
         }),
       );
     }
@@ -202,7 +233,8 @@ test("answers of a living machine conform to the document on every route", async
     const id = described.path.startsWith("/api/v1/operations") ? operation.id : machine.id;
     const answer = await call(api.url, "GET", urlOf(described.path, id).replace("{sid}", snapshot.id));
     if (answer.status === 200) seen++;
-    if (answer.headers.get("content-type")?.startsWith("application/json")) checkAnswer(answer, described, "nothing");
+    if (answer.headers.get("content-type")?.startsWith("application/json"))
+      checkAnswer(answer, described, "nothing");
   }
   assert.ok(seen >= 22, `only ${seen} routes answered 200`);
 });
