@@ -133,6 +133,8 @@ export interface ResourceDefinition extends GroupVersionKind {
   readonly type: TypeNode;
   /** Field selectors beyond `metadata.name` and `metadata.namespace`: dotted path without leading dot. */
   readonly selectableFields: readonly string[];
+  /** What a selectable field compares as, where that is not the text at its path (`status.successful` of Jobs). */
+  selectableValue?(object: JsonObject, path: string): string | undefined;
   /**
    * OpenAPI v3 schemas: the name of the kind's own schema and every schema it refers to. Called when a
    * document is built, cached by the caller.

@@ -136,3 +136,18 @@ test("unknown fields and wrong types are reported in the words clients know", ()
         'Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32',
   );
 });
+
+test("some fields compare as something else than their text", () => {
+  const value = (apiVersion: string, kind: string, path: string, object: object): string | undefined =>
+    resourceOf(apiVersion, kind).selectableValue?.({ ...object }, path);
+  assert.equal(value("v1", "Node", "spec.unschedulable", {}), "false");
+  assert.equal(value("v1", "Node", "spec.unschedulable", { spec: { unschedulable: true } }), "true");
+  assert.equal(
+    value("v1", "Pod", "status.podIPs", { status: { podIPs: [{ ip: "a" }, { ip: "b" }] } }),
+    "a,b",
+  );
+  assert.equal(value("v1", "Pod", "status.phase", {}), undefined);
+  assert.equal(value("batch/v1", "Job", "status.successful", { status: { succeeded: 2 } }), "2");
+  assert.equal(value("apps/v1", "ReplicaSet", "status.replicas", {}), "0");
+  assert.equal(value("v1", "Event", "source", { source: { component: "kubelet" } }), "kubelet");
+});

@@ -61,6 +61,7 @@ export class BuiltinResource implements ResourceDefinition {
   readonly nameRule: NonNullable<ResourceDefinition["nameRule"]>;
   readonly defaultPropagation: NonNullable<ResourceDefinition["defaultPropagation"]>;
   declare readonly stored?: NonNullable<ResourceDefinition["stored"]>;
+  readonly #entry: CatalogEntry;
   readonly #apiVersion: string;
   readonly #facts: KindFacts;
   readonly #rules: KindRules;
@@ -73,6 +74,7 @@ export class BuiltinResource implements ResourceDefinition {
     if (facts?.resource === undefined)
       throw new Error(`no published facts about ${entry.apiVersion} ${entry.kind}`);
     const slash = entry.apiVersion.indexOf("/");
+    this.#entry = entry;
     this.#apiVersion = entry.apiVersion;
     this.#facts = facts;
     this.#rules = rulesOf(entry.apiVersion, entry.kind);
@@ -126,6 +128,10 @@ export class BuiltinResource implements ResourceDefinition {
       return facts === undefined ? [] : [facts.message];
     });
     return schemasOf([this.#facts.message, ...(list === undefined ? [] : [list.message]), ...subresources]);
+  }
+
+  selectableValue(object: JsonObject, path: string): string | undefined {
+    return this.#entry.selectableValues?.[path]?.(object);
   }
 
   prune(object: JsonObject): readonly string[] {

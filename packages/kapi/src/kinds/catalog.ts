@@ -3,9 +3,11 @@
  *
  * Order within a group is the order of discovery. A kind that is not in this list is not served.
  */
+import type { JsonObject } from "@kontinuum/std";
 import type { GroupVersionKind, ResourceDefinition, SubresourceDefinition, Verb } from "../resource.ts";
 import { toAutoscalerV1, toAutoscalerV2 } from "./autoscaler-versions.ts";
 import { toCoreEvent, toEventsEvent } from "./event-versions.ts";
+import { isTrue, items, number, text } from "./read.ts";
 
 /** What the catalog says of a kind. */
 export interface CatalogEntry {
@@ -16,6 +18,8 @@ export interface CatalogEntry {
   readonly subresources?: readonly SubresourceDefinition[];
   /** Field selectors beyond metadata. */
   readonly selectable?: readonly string[];
+  /** What some of them compare as; the text at the path for all others. */
+  readonly selectableValues?: Readonly<Record<string, (object: JsonObject) => string>>;
   /** Standard verbs that the kind lacks. */
   readonly without?: readonly Verb[];
   readonly nameRule?: ResourceDefinition["nameRule"];
@@ -48,6 +52,7 @@ const podFields = [
   "status.podIPs",
   "status.nominatedNodeName",
 ];
+const replicas = { "status.replicas": (object: JsonObject) => String(number(object, "status", "replicas")) };
 const objectFields = (prefix: string): string[] =>
   ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"].map(
     (name) => `${prefix}.${name}`,
@@ -61,6 +66,9 @@ const core: readonly Omit<CatalogEntry, "apiVersion">[] = [
     shortNames: ["ev"],
     createOnUpdate: true,
     selectable: [...objectFields("involvedObject"), "reason", "reportingComponent", "source", "type"],
+    selectableValues: {
+      source: (event) => text(event, "source", "component") || text(event, "reportingComponent"),
+    },
   },
   { kind: "LimitRange", createOnUpdate: true, shortNames: ["limits"] },
   {
@@ -71,7 +79,13 @@ const core: readonly Omit<CatalogEntry, "apiVersion">[] = [
     selectable: ["status.phase"],
     without: ["deletecollection"],
   },
-  { kind: "Node", shortNames: ["no"], subresources: [status], selectable: ["spec.unschedulable"] },
+  {
+    kind: "Node",
+    shortNames: ["no"],
+    subresources: [status],
+    selectable: ["spec.unschedulable"],
+    selectableValues: { "spec.unschedulable": (node) => String(isTrue(node, "spec", "unschedulable")) },
+  },
   { kind: "PersistentVolumeClaim", shortNames: ["pvc"], subresources: [status] },
   { kind: "PersistentVolume", shortNames: ["pv"], subresources: [status] },
   {
@@ -86,6 +100,13 @@ const core: readonly Omit<CatalogEntry, "apiVersion">[] = [
       status,
     ],
     selectable: podFields,
+    selectableValues: {
+      "spec.hostNetwork": (pod) => String(isTrue(pod, "spec", "hostNetwork")),
+      "status.podIPs": (pod) =>
+        items(pod, "status", "podIPs")
+          .map((address) => text(address, "ip"))
+          .join(","),
+    },
   },
   { kind: "PodTemplate" },
   {
@@ -95,6 +116,7 @@ const core: readonly Omit<CatalogEntry, "apiVersion">[] = [
     categories: all,
     subresources: [scale, status],
     selectable: ["status.replicas"],
+    selectableValues: replicas,
   },
   { kind: "ResourceQuota", shortNames: ["quota"], subresources: [status] },
   { kind: "Secret", selectable: ["type"] },
@@ -141,6 +163,7 @@ const groups: Readonly<Record<string, readonly Omit<CatalogEntry, "apiVersion">[
       categories: all,
       subresources: [scale, status],
       selectable: ["status.replicas"],
+      selectableValues: replicas,
     },
     { kind: "StatefulSet", shortNames: ["sts"], categories: all, subresources: [scale, status] },
   ],
@@ -180,6 +203,7 @@ const groups: Readonly<Record<string, readonly Omit<CatalogEntry, "apiVersion">[
       categories: all,
       subresources: [status],
       selectable: ["status.successful"],
+      selectableValues: { "status.successful": (job) => String(number(job, "status", "succeeded")) },
     },
   ],
   "certificates.k8s.io/v1": [

@@ -4,7 +4,7 @@
  * Everything current comes out of the watch cache after it caught up with the store; a list pinned to an older
  * revision comes from the store's history.
  */
-import { isCoded } from "@kontinuum/std";
+import { isCoded, type JsonObject } from "@kontinuum/std";
 import { prefixRange } from "@kontinuum/storage";
 import type { ResourceDefinition } from "../resource.ts";
 import { expired, notFound, tooLargeResourceVersion } from "../status/status.ts";
