@@ -47,7 +47,13 @@ export function entrances(options: EntrancesOptions): ListenerHandlers {
       response,
     });
     context.refusedCertificate = peer.refused ?? false;
-    await run(context);
+    try {
+      await run(context);
+    } catch (error) {
+      // The pipeline answers its own failures: this is a bug of ours, and it must not reach another request.
+      log.error("a request broke the pipeline", { path: request.url, reason: messageOf(error) });
+      response.destroy();
+    }
   }
 
   async function upgrade(

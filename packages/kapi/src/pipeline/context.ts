@@ -9,7 +9,7 @@ import type { WatchOutput } from "../registry/watch.ts";
 import type { Answering } from "../wire/respond.ts";
 import type { Exchange, WireRequest } from "../wire/request.ts";
 import type { HttpResponse } from "../contract.ts";
-import { readRequestInfo, type RequestInfo } from "./request-info.ts";
+import { readRequestInfo, unreadable, type RequestInfo } from "./request-info.ts";
 
 /** Warnings kept for one answer at most. */
 const maxWarnings = 200;
@@ -76,8 +76,16 @@ export class RequestContext implements Answering {
     return this.#query;
   }
 
+  /** What the request is about. The first reading fails with 400 when the path can't be read, later ones do not. */
   get info(): RequestInfo {
-    this.#info ??= readRequestInfo(this.request.method, this.rawPath, () => this.query);
+    if (this.#info) return this.#info;
+    const { method } = this.request;
+    try {
+      this.#info = readRequestInfo(method, this.rawPath, () => this.query);
+    } catch (error) {
+      this.#info = unreadable(method, this.rawPath);
+      throw error;
+    }
     return this.#info;
   }
 

@@ -55,13 +55,9 @@ function selectedName(query: URLSearchParams): string {
   return match?.[1] ?? "";
 }
 
-/** Reads a request line. Fails with 400 on a path that can't be decoded. */
-export function readRequestInfo(method: string, rawPath: string, query: () => URLSearchParams): RequestInfo {
-  const segments = rawPath.split("/").slice(1);
-  if (segments.at(-1) === "") segments.pop();
-  const parts = segments.map(decode);
-  const path = `/${parts.join("/")}`;
-  const other: RequestInfo = {
+/** What is known of a request that is about no resource, or whose path can't be read. */
+export function unreadable(method: string, path: string): RequestInfo {
+  return {
     verb: method.toLowerCase(),
     isResource: false,
     path,
@@ -73,6 +69,15 @@ export function readRequestInfo(method: string, rawPath: string, query: () => UR
     name: "",
     rest: [],
   };
+}
+
+/** Reads a request line. Fails with 400 on a path that can't be decoded. */
+export function readRequestInfo(method: string, rawPath: string, query: () => URLSearchParams): RequestInfo {
+  const segments = rawPath.split("/").slice(1);
+  if (segments.at(-1) === "") segments.pop();
+  const parts = segments.map(decode);
+  const path = `/${parts.join("/")}`;
+  const other = unreadable(method, path);
   let rest: string[];
   let group = "";
   if (parts[0] === "api" && parts.length >= 3) rest = parts.slice(1);
