@@ -107,7 +107,7 @@ async function inspect(dir: string): Promise<void> {
     assert.ok(isConditionTrue(zone?.status?.conditions, "Ready"), JSON.stringify(zone?.status));
     assert.equal((await client.list(talosClusterKind.resource)).items.length, 1);
     const keys = (await client.list(secrets, inSystem)).items.filter(({ metadata }) =>
-      /^taloscluster-/.test(metadata.name),
+      metadata.name.startsWith("taloscluster-"),
     );
     assert.equal(keys.length, 1);
     const { items: instances } = await client.list(instanceKind.resource, inSystem);

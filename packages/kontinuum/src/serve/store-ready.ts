@@ -8,7 +8,7 @@ import { CodedError, isCoded, messageOf, type Edges } from "@kontinuum/std";
 import type { Store } from "@kontinuum/storage";
 
 /** How long to wait, and how often to ask, milliseconds. */
-export const storeReady = { timeoutMs: 30_000, retryMs: 500 } as const;
+const storeReady = { timeoutMs: 30_000, retryMs: 500 } as const;
 
 /** Node's names for a certificate that is not trusted. */
 const distrust = /^(SELF_SIGNED_|UNABLE_TO_|DEPTH_ZERO_|CERT_|ERR_TLS_CERT_)/;

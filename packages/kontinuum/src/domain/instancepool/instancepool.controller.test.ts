@@ -76,7 +76,7 @@ test("a pool that is short takes a machine as soon as it is discovered", async (
 test("of two that claim one machine, one loses", async () => {
   const machine = await register("c1", "c");
   const results = await Promise.all([claim(server.cached, machine, "x"), claim(server.cached, machine, "y")]);
-  assert.deepEqual(results.sort(), [false, true]);
+  assert.equal(results.filter(Boolean).length, 1);
 });
 
 test("pools that compete never share a machine", async () => {
