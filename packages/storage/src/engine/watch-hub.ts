@@ -11,7 +11,7 @@ import type { Revision, Watch, WatchRequest } from "../contract.ts";
 import { storeClosed } from "../faults.ts";
 import type { Backend, Change } from "./backend.ts";
 import { inSpan } from "./span.ts";
-import { Watcher } from "./watcher.ts";
+import { Watcher, type WatchRegistry } from "./watcher.ts";
 
 /** How often a quiet watch with `progressNotify` is told where it stands, in milliseconds. */
 const progressIntervalMs = 5_000;
@@ -23,6 +23,7 @@ export class WatchHub {
   /** Watches of one key, by that key; watches of ranges apart. */
   readonly #byKey = new Map<string, Set<Watcher>>();
   readonly #byRange = new Set<Watcher>();
+  readonly #registry: WatchRegistry = { remove: (watcher) => this.#remove(watcher), waiting: new Set() };
   #progressTimer: Timer | undefined;
   #closed = false;
   /** Revision up to which watches in step were served. */
@@ -35,17 +36,10 @@ export class WatchHub {
     backend.onCommit((changes) => this.#publish(changes));
   }
 
-  /** Watches open. */
-  get size(): number {
-    let size = this.#byRange.size;
-    for (const set of this.#byKey.values()) size += set.size;
-    return size;
-  }
-
   /** Opens a watch. Fails with `invalid_argument` for an empty key. */
   watch(request: WatchRequest): Watch {
     if (this.#closed) throw storeClosed();
-    const watcher: Watcher = new Watcher(this.#backend, request, () => this.#remove(watcher));
+    const watcher = new Watcher(this.#backend, request, this.#registry);
     if (watcher.span.single) {
       const name = watcher.span.start.toString("latin1");
       const set = this.#byKey.get(name) ?? new Set();
@@ -81,9 +75,11 @@ export class WatchHub {
       for (const watcher of this.#byRange) if (inSpan(watcher.span, key)) hand(watcher, change);
     }
     for (const watcher of touched) watcher.wake(through);
+    for (const watcher of this.#registry.waiting) watcher.recheck();
   }
 
   #remove(watcher: Watcher): void {
+    this.#registry.waiting.delete(watcher);
     if (!watcher.span.single) {
       this.#byRange.delete(watcher);
       return;

@@ -16,13 +16,20 @@ const maxQueuedBytes = 4 * 1024 * 1024;
 /** Log entries looked at for one page. */
 const logPageSize = 1_000;
 
+/** Where watches are known. */
+export interface WatchRegistry {
+  readonly remove: (watcher: Watcher) => void;
+  /** Watches that wait to tell progress. */
+  readonly waiting: Set<Watcher>;
+}
+
 /** A watch as the hub sees it. */
 export class Watcher implements Watch {
   readonly span: Span;
   readonly ready: Promise<Revision>;
   readonly #backend: Backend;
   readonly #request: WatchRequest;
-  readonly #remove: () => void;
+  readonly #registry: WatchRegistry;
   /** Everything up to here was taken care of; where the next page of the log starts when behind. */
   #delivered: Revision = 0;
   #inStep = false;
@@ -30,17 +37,18 @@ export class Watcher implements Watch {
   #queuedThrough: Revision = 0;
   #queue: StoreEvent[] = [];
   #queuedBytes = 0;
-  #progressWanted = false;
+  /** Revision that must be reached before progress is told; `undefined` when nobody asked. */
+  #progressAt: Revision | undefined;
   #sentSinceTick = false;
   #begun = false;
   #ended: { readonly error?: unknown } | undefined;
   #wake: (() => void) | undefined;
 
-  constructor(backend: Backend, request: WatchRequest, remove: () => void) {
+  constructor(backend: Backend, request: WatchRequest, registry: WatchRegistry) {
     this.span = spanOf(request);
     this.#backend = backend;
     this.#request = request;
-    this.#remove = remove;
+    this.#registry = registry;
     this.ready = this.#register();
     this.ready.catch(() => {});
     const { signal } = request;
@@ -49,7 +57,16 @@ export class Watcher implements Watch {
   }
 
   progress(): void {
-    this.#progressWanted = true;
+    if (this.#backend.exclusive) return this.#tellAt(this.#backend.known.revision);
+    // What others wrote before this call may not have arrived here yet.
+    this.#backend.position().then(
+      ({ revision }) => this.#tellAt(revision),
+      () => this.#tellAt(this.#backend.known.revision),
+    );
+  }
+
+  /** Looks again whether progress can be told. */
+  recheck(): void {
     this.#wake?.();
   }
 
@@ -118,10 +135,12 @@ export class Watcher implements Watch {
           if (batch && !this.#ended) yield this.#sent(batch);
           continue;
         }
-        if (this.#progressWanted) {
-          this.#progressWanted = false;
-          this.#delivered = Math.max(this.#delivered, this.#backend.known.revision);
-          yield this.#sent({ events: [], revision: this.#delivered });
+        const standing = Math.max(this.#delivered, this.#backend.known.revision);
+        if (this.#progressAt !== undefined && standing >= this.#progressAt) {
+          this.#progressAt = undefined;
+          this.#registry.waiting.delete(this);
+          this.#delivered = standing;
+          yield this.#sent({ events: [], revision: standing });
           continue;
         }
         await new Promise<void>((resolve) => (this.#wake = resolve));
@@ -138,15 +157,22 @@ export class Watcher implements Watch {
     const position = this.#backend.exclusive ? this.#backend.known : await this.#backend.position();
     const from = asked > 0 ? asked : position.revision + 1;
     this.#delivered = from - 1;
-    this.#inStep = this.#backend.exclusive && from > position.revision;
+    // Nothing of what is wanted was handed out yet, so everything that is will pass by here.
+    this.#inStep = from > this.#backend.known.revision;
     return position.revision;
+  }
+
+  #tellAt(revision: Revision): void {
+    this.#progressAt = revision;
+    if (!this.#ended) this.#registry.waiting.add(this);
+    this.#wake?.();
   }
 
   #end(ended: { readonly error?: unknown }): void {
     if (this.#ended) return;
     this.#ended = ended;
     if (ended.error === undefined) this.#queue = [];
-    this.#remove();
+    this.#registry.remove(this);
     this.#wake?.();
   }
 

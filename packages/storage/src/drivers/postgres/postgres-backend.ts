@@ -23,6 +23,7 @@ import type {
 } from "../../engine/backend.ts";
 import type { Span } from "../../engine/span.ts";
 import { compacted, futureRevision } from "../../faults.ts";
+import { CachedPairs } from "./cached-pairs.ts";
 import { checkUrl, clientOptions, query, readPool, type Row } from "./connections.ts";
 import { Feed } from "./feed.ts";
 import { isPassing, postgresFault } from "./postgres-faults.ts";
@@ -52,6 +53,7 @@ export class PostgresBackend implements Backend {
   readonly #pool: pg.Pool;
   readonly #writer: Writer;
   readonly #feed: Feed;
+  readonly #pairs = new CachedPairs((name, text, values) => this.#read(name, text, values));
   #known: Position;
   #listener: ((changes: readonly Change[] | undefined) => void) | undefined;
 
@@ -77,6 +79,7 @@ export class PostgresBackend implements Backend {
         },
         publish: (next, changes) => {
           this.#known = next;
+          if (changes) this.#pairs.add(changes);
           if (changes === undefined || changes.length > 0) this.#listener?.(changes);
         },
       },
@@ -96,6 +99,8 @@ export class PostgresBackend implements Backend {
   }
 
   async scan(scan: Scan, _options?: CallOptions): Promise<Scanned & { at: Revision }> {
+    const cached = this.#pairs.suits(scan) ? await this.#pairs.scan(scan) : undefined;
+    if (cached) return cached;
     const { name, text, values } = scanStatement(scan);
     const rows = await this.#read(name, text, values);
     const { revision, compactRevision } = positionFrom(rows[0]);

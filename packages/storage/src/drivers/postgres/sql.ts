@@ -25,7 +25,8 @@ CREATE TABLE IF NOT EXISTS kontinuum_log(
   WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.1);
 CREATE UNIQUE INDEX IF NOT EXISTS kontinuum_log_key ON kontinuum_log(key, rev);
 CREATE INDEX IF NOT EXISTS kontinuum_log_turn ON kontinuum_log(rev, key, version) WHERE version <= 1;
-CREATE TABLE IF NOT EXISTS kontinuum_head(key bytea PRIMARY KEY, rev bigint NOT NULL, lease bigint NOT NULL)
+CREATE TABLE IF NOT EXISTS kontinuum_head(
+  key bytea PRIMARY KEY, rev bigint NOT NULL, sub int NOT NULL, lease bigint NOT NULL)
   WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
 CREATE INDEX IF NOT EXISTS kontinuum_head_lease ON kontinuum_head(lease, key) WHERE lease <> 0;
 CREATE TABLE IF NOT EXISTS kontinuum_lease(id bigint PRIMARY KEY, ttl bigint NOT NULL, expires_at timestamptz NOT NULL);
@@ -61,7 +62,7 @@ export const position = "SELECT revision, compact FROM kontinuum_meta";
 
 /** One pair, newest; parameter: key. */
 export const point = `SELECT m.revision, m.compact, NULL, ${pair} FROM kontinuum_meta m
-  LEFT JOIN (kontinuum_head h JOIN kontinuum_log l ON l.key = h.key AND l.rev = h.rev) ON h.key = $1`;
+  LEFT JOIN (kontinuum_head h JOIN kontinuum_log l ON l.rev = h.rev AND l.sub = h.sub) ON h.key = $1`;
 
 /** Newest pairs of a span; parameters: start, end, limit. The third column is the count when limited. */
 export function pairsNow(shape: Shape): string {
@@ -72,10 +73,29 @@ export function pairsNow(shape: Shape): string {
     : "NULL";
   const columns = shape.keysOnly ? pair.replace("l.value", "''::bytea") : pair;
   return `SELECT m.revision, m.compact, ${count}, l.* FROM kontinuum_meta m LEFT JOIN LATERAL (
-      SELECT ${columns} FROM kontinuum_head h JOIN kontinuum_log l ON l.key = h.key AND l.rev = h.rev
+      SELECT ${columns} FROM kontinuum_head h JOIN kontinuum_log l ON l.rev = h.rev AND l.sub = h.sub
       WHERE ${inRange("h.key", "$1", end)} AND ($2::bytea IS NOT NULL OR true)
       ORDER BY h.key ${order} LIMIT $3) l ON true ORDER BY l.key ${order}`;
 }
+
+/**
+ * Ids (`rev.sub`, joined by spaces) of the newest pairs of a span; parameters: start, end, limit. One value
+ * for any number of pairs: what is cached need not travel again.
+ */
+export function idsNow(shape: Shape): string {
+  const end = shape.bounded ? "$2" : undefined;
+  const order = shape.descending ? "DESC" : "ASC";
+  const count = shape.limited
+    ? `(SELECT count(*) FROM kontinuum_head WHERE ${inRange("key", "$1", end)})`
+    : "NULL";
+  return `SELECT m.revision, m.compact, ${count}, (SELECT string_agg(x.rev || '.' || x.sub, ' ' ORDER BY x.key ${order}) FROM (
+      SELECT key, rev, sub FROM kontinuum_head WHERE ${inRange("key", "$1", end)} AND ($2::bytea IS NOT NULL OR true)
+      ORDER BY key ${order} LIMIT $3) x) FROM kontinuum_meta m`;
+}
+
+/** Pairs by id; parameters: revisions, subs. */
+export const pairsById = `SELECT ${pair}, l.sub FROM unnest($1::bigint[], $2::int[]) x(rev, sub)
+  JOIN kontinuum_log l ON l.rev = x.rev AND l.sub = x.sub`;
 
 /** Live keys of a span; parameters: start, end. */
 export function countNow(bounded: boolean): string {
@@ -142,10 +162,10 @@ export const lockMeta = "SELECT revision, compact, pg_current_xact_id()::text FR
 
 /** Newest pairs of many keys; parameter: keys. */
 export const pairsOf = `SELECT ${pair} FROM unnest($1::bytea[]) k(key)
-  JOIN kontinuum_head h ON h.key = k.key JOIN kontinuum_log l ON l.key = h.key AND l.rev = h.rev`;
+  JOIN kontinuum_head h ON h.key = k.key JOIN kontinuum_log l ON l.rev = h.rev AND l.sub = h.sub`;
 
 /** Newest pairs bound to leases; parameter: lease ids as text. */
-export const pairsOfLeases = `SELECT ${pair} FROM kontinuum_head h JOIN kontinuum_log l ON l.key = h.key AND l.rev = h.rev
+export const pairsOfLeases = `SELECT ${pair} FROM kontinuum_head h JOIN kontinuum_log l ON l.rev = h.rev AND l.sub = h.sub
   WHERE h.lease = ANY($1::bigint[]) AND h.lease <> 0`;
 
 /** Milliseconds left of a lease row `x`. */
@@ -155,23 +175,23 @@ const left = "(extract(epoch FROM x.expires_at - clock_timestamp()) * 1000)::flo
 export const leasesOf = `SELECT x.id::text, x.ttl, ${left} FROM kontinuum_lease x WHERE x.id = ANY($1::bigint[])`;
 
 /**
- * Writes a group: log entries (parallel arrays $1–$8), heads to set ($9–$11), heads to drop ($12), leases to
- * start ($13, $14) and to drop ($15), and the new revision ($16); tells everybody who listens.
+ * Writes a group: log entries (parallel arrays $1–$8), heads to set ($9–$12), heads to drop ($13), leases to
+ * start ($14, $15) and to drop ($16), and the new revision ($17); tells everybody who listens.
  */
 export const writeGroup = `
   WITH entries AS (
     INSERT INTO kontinuum_log SELECT * FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::bigint[],
       $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[])),
   heads AS (
-    INSERT INTO kontinuum_head SELECT * FROM unnest($9::bytea[], $10::bigint[], $11::bigint[])
-    ON CONFLICT (key) DO UPDATE SET rev = excluded.rev, lease = excluded.lease),
-  gone AS (DELETE FROM kontinuum_head WHERE key = ANY($12::bytea[])),
+    INSERT INTO kontinuum_head SELECT * FROM unnest($9::bytea[], $10::bigint[], $11::int[], $12::bigint[])
+    ON CONFLICT (key) DO UPDATE SET rev = excluded.rev, sub = excluded.sub, lease = excluded.lease),
+  gone AS (DELETE FROM kontinuum_head WHERE key = ANY($13::bytea[])),
   started AS (
     INSERT INTO kontinuum_lease SELECT id, ttl, clock_timestamp() + make_interval(secs => ttl)
-    FROM unnest($13::bigint[], $14::bigint[]) x(id, ttl)
+    FROM unnest($14::bigint[], $15::bigint[]) x(id, ttl)
     ON CONFLICT (id) DO UPDATE SET ttl = excluded.ttl, expires_at = excluded.expires_at),
-  ended AS (DELETE FROM kontinuum_lease WHERE id = ANY($15::bigint[]))
-  UPDATE kontinuum_meta SET revision = $16
+  ended AS (DELETE FROM kontinuum_lease WHERE id = ANY($16::bigint[]))
+  UPDATE kontinuum_meta SET revision = $17
   RETURNING pg_notify('${channel}', revision::text)`;
 
 /** What became of a transaction whose answer was lost; parameter: its id. */
@@ -211,8 +231,8 @@ export const loadPairs = `
   WITH entries AS (
     INSERT INTO kontinuum_log SELECT rev, sub, key, created, version, lease, 0, value
     FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[])
-      x(rev, sub, key, created, version, lease, value) RETURNING key, rev, lease)
-  INSERT INTO kontinuum_head SELECT key, rev, lease FROM entries`;
+      x(rev, sub, key, created, version, lease, value) RETURNING key, rev, sub, lease)
+  INSERT INTO kontinuum_head SELECT key, rev, sub, lease FROM entries`;
 /** A lease of a backup; parameters: id, time to live, seconds left. */
 export const loadLease =
   "INSERT INTO kontinuum_lease VALUES ($1::bigint, $2, clock_timestamp() + make_interval(secs => $3::float8))";
@@ -222,7 +242,7 @@ export const loadMeta = "UPDATE kontinuum_meta SET revision = $1::bigint, compac
 export const checks: readonly { readonly what: string; readonly text: string }[] = [
   {
     what: "a live key without its log entry",
-    text: `SELECT h.key FROM kontinuum_head h LEFT JOIN kontinuum_log l ON l.key = h.key AND l.rev = h.rev
+    text: `SELECT h.key FROM kontinuum_head h LEFT JOIN kontinuum_log l ON l.rev = h.rev AND l.sub = h.sub
       WHERE l.key IS NULL OR l.version = 0 LIMIT 100`,
   },
   {

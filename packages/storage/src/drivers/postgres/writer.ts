@@ -174,16 +174,25 @@ function rolledBack(): Error {
   return fault("lost", "PostgreSQL rolled a group of writes back without saying why");
 }
 
+/** Changes with their place inside their revision. */
+export function* numbered(
+  changes: readonly Change[],
+): Generator<{ change: Change; sub: number }, void, undefined> {
+  let last = 0;
+  let sub = 0;
+  for (const change of changes) {
+    sub = change.kv.modRevision === last ? sub + 1 : 0;
+    last = change.kv.modRevision;
+    yield { change, sub };
+  }
+}
+
 /** The parameters of `writeGroup`. */
 function groupValues(session: PrefetchedSession): unknown[] {
   const columns: unknown[][] = Array.from({ length: 8 }, () => []);
-  const heads = new Map<string, Change>();
-  let last = 0;
-  let sub = 0;
-  for (const change of session.changes) {
+  const heads = new Map<string, { change: Change; sub: number }>();
+  for (const { change, sub } of numbered(session.changes)) {
     const { kv, prev } = change;
-    sub = kv.modRevision === last ? sub + 1 : 0;
-    last = kv.modRevision;
     const row = [
       kv.modRevision,
       sub,
@@ -195,18 +204,19 @@ function groupValues(session: PrefetchedSession): unknown[] {
       kv.value,
     ];
     for (const [i, value] of row.entries()) columns[i]?.push(value);
-    heads.set(kv.key.toString("latin1"), change);
+    heads.set(kv.key.toString("latin1"), { change, sub });
   }
   const newest = [...heads.values()];
-  const live = newest.filter((change) => change.type === "put").map((change) => change.kv);
-  const dead = newest.filter((change) => change.type === "delete").map((change) => change.kv.key);
+  const live = newest.filter(({ change }) => change.type === "put");
+  const dead = newest.filter(({ change }) => change.type === "delete").map(({ change }) => change.kv.key);
   const started = [...session.leaseChanges].filter(([, ttl]) => ttl !== undefined);
   const ended = [...session.leaseChanges].filter(([, ttl]) => ttl === undefined);
   return [
     ...columns,
-    live.map((kv) => kv.key),
-    live.map((kv) => kv.modRevision),
-    live.map((kv) => String(kv.lease)),
+    live.map(({ change }) => change.kv.key),
+    live.map(({ change }) => change.kv.modRevision),
+    live.map(({ sub }) => sub),
+    live.map(({ change }) => String(change.kv.lease)),
     dead,
     started.map(([id]) => String(id)),
     started.map(([, ttl]) => ttl),

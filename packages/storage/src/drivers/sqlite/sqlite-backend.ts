@@ -24,11 +24,11 @@ import type {
   Session,
 } from "../../engine/backend.ts";
 import { LeaseDeadlines } from "../../engine/lease-deadlines.ts";
+import { PairCache } from "../../engine/pair-cache.ts";
 import type { Span } from "../../engine/span.ts";
 import { compacted, fault, futureRevision } from "../../faults.ts";
 import { checks, describeRow } from "./checks.ts";
 import { canonicalPath, closeDatabase, openDatabase } from "./database.ts";
-import { PairCache } from "./pair-cache.ts";
 import { bytes, columns, decodePair, integer, scalar } from "./rows.ts";
 import { isDeviceFailure, sqliteFault } from "./sqlite-faults.ts";
 import { Statements } from "./statements.ts";
@@ -42,7 +42,7 @@ export class SqliteBackend implements Backend {
   readonly #db: DatabaseSync;
   readonly #sql: Statements;
   readonly #sweeper: Sweeper;
-  readonly #cache = new PairCache();
+  readonly #cache = new PairCache<number>();
   readonly #deadlines: LeaseDeadlines;
   #revision: Revision;
   #compactRevision: Revision;

@@ -1,8 +1,8 @@
 /**
- * Recently used pairs by log id. A log entry never changes, so nothing here can be stale; what is old
- * is forgotten a generation at a time.
+ * Recently used pairs by the id of their log entry. An entry never changes, so nothing here can be
+ * stale; what is old is forgotten a generation at a time.
  */
-import type { KeyValue } from "../../contract.ts";
+import type { KeyValue } from "../contract.ts";
 
 /** Bytes of keys and values held, about. */
 const pairCacheBytes = 48 * 1024 * 1024;
@@ -10,12 +10,12 @@ const pairCacheBytes = 48 * 1024 * 1024;
 const overheadBytes = 256;
 
 /** A bounded cache in two generations. */
-export class PairCache {
-  #young = new Map<number, KeyValue>();
-  #old = new Map<number, KeyValue>();
+export class PairCache<Id extends string | number> {
+  #young = new Map<Id, KeyValue>();
+  #old = new Map<Id, KeyValue>();
   #youngBytes = 0;
 
-  get(id: number): KeyValue | undefined {
+  get(id: Id): KeyValue | undefined {
     const young = this.#young.get(id);
     if (young) return young;
     const old = this.#old.get(id);
@@ -23,7 +23,7 @@ export class PairCache {
     return old;
   }
 
-  set(id: number, kv: KeyValue): void {
+  set(id: Id, kv: KeyValue): void {
     this.#young.set(id, kv);
     this.#youngBytes += kv.key.length + kv.value.length + overheadBytes;
     if (this.#youngBytes < pairCacheBytes / 2) return;
