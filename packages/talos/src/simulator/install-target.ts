@@ -1,8 +1,9 @@
 /**
  * The disks of a machine as the checks of a configuration look at them.
  */
-import type { CandidateDisk } from "../config/validate-for-node.ts";
+import { installDisk, type CandidateDisk } from "../config/validate-for-node.ts";
 import type { MachineSpec } from "./machine-spec.ts";
+import type { NodeConfig } from "./node-config.ts";
 
 /** The machine's disks, in the order the node lists them (by name). */
 export function candidateDisks(spec: MachineSpec): CandidateDisk[] {
@@ -22,4 +23,11 @@ export function candidateDisks(spec: MachineSpec): CandidateDisk[] {
       cdrom: disk.cdrom ?? false,
       busPath: "",
     }));
+}
+
+/** Kernel name of the disk an installed machine runs from: the one its configuration chose, else the first fit. */
+export function systemDiskOf(spec: MachineSpec, config: NodeConfig | undefined): string | undefined {
+  const disks = candidateDisks(spec);
+  const chosen = config && installDisk(config.facts, disks);
+  return (chosen ?? disks.find(({ transport }) => transport !== ""))?.name;
 }

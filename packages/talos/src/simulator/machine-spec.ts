@@ -62,7 +62,7 @@ export interface MachineSpec {
 export type MachineChoice = Pick<MachineSpec, "name" | "address"> & Partial<MachineSpec>;
 
 /** The release a machine boots unless told otherwise. */
-export const defaultTalosVersion = "v1.13.0";
+const defaultTalosVersion = "v1.13.0";
 
 const gibibyte = 1024 ** 3;
 

@@ -47,9 +47,7 @@ export function deploymentController(): DefinedController {
       for (const set of old) {
         if ((recreates || isUp) && set.spec.replicas !== 0) await scale(client, set, 0);
       }
-      await client
-        .find(deployments, parseKey(key))
-        .then((latest) => latest && report(client, latest, current, sets, edges.clock));
+      await report(client, deployment, current, sets, edges.clock);
       await prune(client, old, isUp);
     },
   });

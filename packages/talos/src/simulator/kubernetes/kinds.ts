@@ -151,6 +151,8 @@ const container = shape.object<Container>({
 export interface Pod extends KubeObject {
   spec: {
     nodeName?: string;
+    hostname?: string;
+    subdomain?: string;
     hostNetwork?: boolean;
     restartPolicy?: string;
     nodeSelector?: Record<string, string>;
@@ -183,6 +185,8 @@ export const pods: Resource<Pod> = resource<Pod>({
     ...kubeObject,
     spec: shape.object<Pod["spec"]>({
       nodeName: optional(string),
+      hostname: optional(string),
+      subdomain: optional(string),
       hostNetwork: optional(boolean),
       restartPolicy: optional(string),
       nodeSelector: optional(map(string)),

@@ -5,20 +5,18 @@ import {
   cloneJson,
   isControlledBy,
   isDeleting,
-  matches,
   setControllerReference,
   type CachedClient,
   type KubeObject,
-  type LabelSelector,
   type PodTemplate,
   type Resource,
 } from "@kontinuum/controller";
 import { at, isObject, type JsonObject } from "@kontinuum/std";
 import { isTrue } from "./conditions.ts";
-import { pods, type Container, type Pod, type WorkloadSelector } from "./kinds.ts";
+import { pods, type Container, type Pod } from "./kinds.ts";
 
 /** Name of the index of pods by their controller's uid. */
-export const byController = "controller";
+const byController = "controller";
 /** The index itself. */
 export const podIndexes = {
   [byController]: (pod: Pod): string[] =>
@@ -41,24 +39,6 @@ export function isReady(pod: Pod): boolean {
 /** Whether a pod is neither done nor on its way out. */
 export function isActive(pod: Pod): boolean {
   return !isDeleting(pod) && pod.status?.phase !== "Succeeded" && pod.status?.phase !== "Failed";
-}
-
-/** A workload's selector as the client matches it. */
-export function selectorOf(selector: WorkloadSelector): LabelSelector {
-  const expressions = (selector.matchExpressions ?? []).flatMap((expression) => {
-    const { key, operator, values } = expression;
-    const known = ["In", "NotIn", "Exists", "DoesNotExist"] as const;
-    const found = known.find((name) => name === operator);
-    if (typeof key !== "string" || !found) return [];
-    const texts = Array.isArray(values) ? values.filter((value) => typeof value === "string") : [];
-    return [{ key, operator: found, values: texts }];
-  });
-  return { matchLabels: selector.matchLabels ?? {}, matchExpressions: expressions };
-}
-
-/** Whether a pod's labels satisfy a selector. */
-export function isSelected(selector: WorkloadSelector, pod: Pod): boolean {
-  return matches(selectorOf(selector), pod.metadata.labels);
 }
 
 /** A pod made of a template, controlled by its workload. */

@@ -17,9 +17,9 @@ import { isTrue, withCondition } from "./conditions.ts";
 import { nodes, pods, type Node, type Pod } from "./kinds.ts";
 
 /** Name of the index of pods by node. */
-export const byNode = "node";
+const byNode = "node";
 /** The index; pods without a node are under the empty text. */
-export const nodeIndexes = { [byNode]: (pod: Pod): string[] => [pod.spec.nodeName ?? ""] };
+const nodeIndexes = { [byNode]: (pod: Pod): string[] => [pod.spec.nodeName ?? ""] };
 
 /** A key that means "every pod that waits": a node has come or changed. */
 const waiting = "*";

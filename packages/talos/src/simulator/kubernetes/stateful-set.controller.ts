@@ -7,10 +7,11 @@ import {
   ownerKeys,
   parseKey,
   watchOf,
+  type CachedClient,
   type DefinedController,
 } from "@kontinuum/controller";
 import { stringAt } from "@kontinuum/std";
-import { pods, statefulSets, type Workload } from "./kinds.ts";
+import { pods, statefulSets, type Pod, type Workload } from "./kinds.ts";
 import { isReady, podFrom, podIndexes, podsOf } from "./pod-set.ts";
 import { templateHash } from "./template-hash.ts";
 import { reportStatus } from "./workload-status.ts";
@@ -37,9 +38,14 @@ export function statefulSetController(): DefinedController {
         if (!pod) await client.create(pods, makePod(set, ordinal, revision));
         if (isOrdered && !(pod && isReady(pod))) break;
       }
-      await removeOne(own.filter(({ metadata }) => ordinalOf(set, metadata.name) >= wanted));
+      await removeLast(
+        client,
+        set,
+        own,
+        own.filter(({ metadata }) => ordinalOf(set, metadata.name) >= wanted),
+      );
       const outdated = own.filter(({ metadata }) => metadata.labels?.[revisionLabel] !== revision);
-      if (own.every(isReady)) await removeOne(outdated);
+      if (own.every(isReady)) await removeLast(client, set, own, outdated);
       const ready = own.filter(isReady).length;
       const updated = own.length - outdated.length;
       await reportStatus(client, statefulSets, set, {
@@ -51,28 +57,32 @@ export function statefulSetController(): DefinedController {
         updateRevision: revision,
         ...(outdated.length === 0 ? { currentRevision: revision } : {}),
       });
-
-      /** The highest ordinal first, and only when none is on its way out already. */
-      async function removeOne(candidates: readonly (typeof own)[number][]): Promise<void> {
-        if (own.some(isDeleting)) return;
-        const last = candidates.toSorted(
-          (a, b) => ordinalOf(set ?? a, b.metadata.name) - ordinalOf(set ?? a, a.metadata.name),
-        )[0];
-        if (last) await client.deleteIfExists(pods, last.metadata);
-      }
     },
   });
+}
+
+/** Removes the candidate with the highest ordinal, when no pod is on its way out already. */
+async function removeLast(
+  client: CachedClient,
+  set: Workload,
+  own: readonly Pod[],
+  candidates: readonly Pod[],
+): Promise<void> {
+  if (own.some(isDeleting)) return;
+  const ordinal = ({ metadata }: Pod): number => ordinalOf(set, metadata.name);
+  const last = candidates.toSorted((a, b) => ordinal(b) - ordinal(a))[0];
+  if (last) await client.deleteIfExists(pods, last.metadata);
 }
 
 function podName(set: Workload, ordinal: number): string {
   return `${set.metadata.name}-${ordinal}`;
 }
 
-function ordinalOf(set: { metadata: { name: string } }, name: string): number {
+function ordinalOf(set: Workload, name: string): number {
   return Number(name.slice(set.metadata.name.length + 1));
 }
 
-function makePod(set: Workload, ordinal: number, revision: string) {
+function makePod(set: Workload, ordinal: number, revision: string): Pod {
   const name = podName(set, ordinal);
   const labels = {
     [revisionLabel]: revision,
