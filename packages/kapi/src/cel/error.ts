@@ -18,7 +18,11 @@ export class CelCompileError extends Error {
 /** An evaluation error of the language: `&&`, `||` and the quantifiers may absorb it. */
 export class CelError extends Error {
   constructor(message: string) {
+    // No stack is recorded: rules may fail thousands of times in one evaluation, and nobody reads it.
+    const limit = Error.stackTraceLimit;
+    Error.stackTraceLimit = 0;
     super(message);
+    Error.stackTraceLimit = limit;
     this.name = "CelError";
   }
 }

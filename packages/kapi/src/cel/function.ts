@@ -7,6 +7,7 @@
  * actual ones.
  */
 import { CelError } from "./error.ts";
+import type { Meter } from "./meter.ts";
 import { parseType, type CelType } from "./type.ts";
 import {
   CelDuration,
@@ -15,6 +16,7 @@ import {
   CelTimestamp,
   CelTypeValue,
   CelUint,
+  deepSizeOf,
   isList,
   isMap,
   type CelList,
@@ -37,17 +39,20 @@ export interface Sizes {
 /** A cost or size as a monotonic function of argument sizes. */
 export type Cost = (sizes: Sizes) => number;
 
+/** What the meter charges for actual arguments. */
+export type Charge = (args: readonly CelValue[]) => number;
+
 /** One overload. */
 export interface Overload {
   readonly name: string;
   readonly isMember: boolean;
   readonly params: readonly CelType[];
   readonly result: CelType;
-  readonly call: (args: readonly CelValue[]) => CelValue;
+  readonly call: (args: readonly CelValue[], meter: Meter) => CelValue;
   /** Cost beyond that of the arguments; default 1. */
   readonly cost?: Cost;
   /** What the meter charges when sizes alone do not show the work; default `cost` of the actual sizes. */
-  readonly charge?: (args: readonly CelValue[]) => number;
+  readonly charge?: Charge;
   /** Greatest size of the result. */
   readonly resultSize?: Cost;
 }
@@ -121,6 +126,22 @@ export function member<const P extends readonly string[]>(
   options: OverloadOptions = {},
 ): Overload {
   return declare(name, true, params, result, implementation, options);
+}
+
+/** Declares a function whose work only shows while it runs: it gets the meter and spends by itself. */
+export function metered<const P extends readonly string[]>(
+  form: "global" | "member",
+  name: string,
+  params: P,
+  result: string,
+  implementation: (meter: Meter, ...args: Values<P>) => CelValue,
+  options: OverloadOptions = {},
+): Overload {
+  return {
+    ...declare(name, form === "member", params, result, () => null, { charge: () => 1, ...options }),
+    // As above: the dispatcher has checked the arguments.
+    call: (args, meter) => implementation(meter, ...(args as unknown as Values<P>)),
+  };
 }
 
 /** True when `value` is of `type` as far as a value shows it: the items of lists and maps are not looked at. */
@@ -221,6 +242,19 @@ export const searches: Cost = ({ args: [text = 0, part = 0] }) =>
 /** Cost of matching the first argument with the regular expression that is the second. */
 export const matchesRegex: Cost = ({ args: [text = 0, pattern = 0] }) =>
   Math.max(1, Math.ceil((text + 1) * traversalFactor) * Math.ceil(pattern * regexFactor));
+
+/** Most units charged at once for looking at all of a value: more than any budget. */
+const deepLimit = 10_000_000;
+
+/** What looking at every scalar inside all arguments costs at run time. */
+export const lookedThrough: Charge = (args) =>
+  args.reduce<number>((total, arg) => total + deepSizeOf(arg, deepLimit), 1);
+
+/** A fixed run-time price, for functions that parse or build something of bounded size. */
+export const fixedCharge =
+  (units: number): Charge =>
+  () =>
+    units;
 
 /** Cost of comparing every item of the list that is the first argument. */
 export const comparesItems: Cost = ({ args: [length = 0], items: [item = 1] }) =>

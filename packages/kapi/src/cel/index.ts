@@ -5,8 +5,8 @@
  * 64-bit integers are exact, regular expressions are RE2, nothing here can reach the host.
  */
 import { LRUCache } from "lru-cache";
-import { Compiler, type Compiled } from "./compile.ts";
-import { CelBudgetError, CelCompileError, CelError } from "./error.ts";
+import { Compiler } from "./compile.ts";
+import { type CelBudgetError, CelCompileError, CelError } from "./error.ts";
 import { FunctionTable } from "./function.ts";
 import { addressLibrary } from "./library/address.ts";
 import { formatLibrary } from "./library/format.ts";
@@ -100,7 +100,7 @@ export function compileCel(source: string, declarations: CelDeclarations): CelPr
   }
   const names = Object.keys(declarations.variables);
   const compiler = new Compiler(source, kubernetesFunctions, new Map(Object.entries(declarations.variables)));
-  const compiled: Compiled = compiler.compile(expr);
+  const compiled = compiler.compile(expr);
   const { result } = declarations;
   if (result && compiled.type.kind !== result.kind && compiled.type.kind !== "dyn")
     throw new CelCompileError(`must evaluate to ${printType(result)}`, 1, 1);
@@ -111,7 +111,7 @@ export function compileCel(source: string, declarations: CelDeclarations): CelPr
     cost: compiled.cost,
     uses,
     evaluate(variables, meter) {
-      const slots: CelValue[] = new Array<CelValue>(compiler.slotCount).fill(null);
+      const slots: CelValue[] = Array.from({ length: compiler.slotCount }, () => null);
       names.forEach((name, i) => (slots[i] = variables[name] ?? null));
       try {
         return compiled.run({ slots, meter });

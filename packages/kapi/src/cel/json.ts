@@ -24,22 +24,30 @@ import {
 class JsonMap implements CelMap {
   readonly isMap = true;
   readonly #object: { readonly [key: string]: unknown };
+  /** Entries looked at: a container is wrapped once, so what it has listed is kept. */
+  readonly #made = new Map<string, CelValue>();
+  #keys: readonly string[] | undefined;
 
   constructor(object: { readonly [key: string]: unknown }) {
     this.#object = object;
   }
 
   get size(): number {
-    return Object.keys(this.#object).length;
+    return this.keys().length;
   }
 
   get(key: CelValue): CelValue | undefined {
-    if (typeof key !== "string" || !Object.hasOwn(this.#object, key)) return undefined;
-    return fromJson(this.#object[key]);
+    if (typeof key !== "string") return undefined;
+    const made = this.#made.get(key);
+    if (made !== undefined) return made;
+    if (!Object.hasOwn(this.#object, key)) return undefined;
+    const value = fromJson(this.#object[key]);
+    this.#made.set(key, value);
+    return value;
   }
 
   keys(): readonly CelValue[] {
-    return Object.keys(this.#object);
+    return (this.#keys ??= Object.keys(this.#object));
   }
 }
 
@@ -47,6 +55,7 @@ class JsonMap implements CelMap {
 class JsonList implements CelList {
   readonly isList = true;
   readonly #items: readonly unknown[];
+  readonly #made: CelValue[] = [];
 
   constructor(items: readonly unknown[]) {
     this.#items = items;
@@ -57,7 +66,12 @@ class JsonList implements CelList {
   }
 
   at(index: number): CelValue {
-    return fromJson(this.#items[index]);
+    let item = this.#made[index];
+    if (item === undefined) {
+      item = fromJson(this.#items[index]);
+      this.#made[index] = item;
+    }
+    return item;
   }
 }
 

@@ -2,11 +2,14 @@
  * Running the macros that loop over a list or map.
  */
 import type { LoopMacro } from "./ast.ts";
-import type { Frame, Run } from "./compile.ts";
+import type { Frame, Run } from "./compiled.ts";
 import { CelError } from "./error.ts";
 import { sortByKeys } from "./library/lists.ts";
 import { absorbedErrorCost } from "./meter.ts";
 import { ArrayList, EntryMap, isList, isMap, type CelMap, type CelValue } from "./value.ts";
+
+/** Units for putting one entry into a map. */
+const mapEntryCost = 8;
 
 /** A condition's value; anything but a boolean is an evaluation error. */
 export function asBool(value: CelValue): boolean {
@@ -95,6 +98,7 @@ export function runLoop(
       return (frame) => {
         const made: [CelValue, CelValue][] = [];
         loop(frame, (first) => {
+          frame.meter.spend(mapEntryCost);
           if (passes(frame)) made.push([first, step(frame)]);
           return true;
         });
@@ -104,7 +108,10 @@ export function runLoop(
       return (frame) => {
         const made: [CelValue, CelValue][] = [];
         loop(frame, () => {
-          if (passes(frame)) made.push(...entriesOf(step(frame)));
+          if (!passes(frame)) return true;
+          const entries = entriesOf(step(frame));
+          frame.meter.spend(mapEntryCost * (1 + entries.length));
+          made.push(...entries);
           return true;
         });
         return new EntryMap(made);

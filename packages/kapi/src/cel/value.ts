@@ -245,7 +245,7 @@ export function equalValues(a: CelValue, b: CelValue): boolean {
   const left = numeric(a);
   if (left !== undefined) {
     const right = numeric(b);
-    return right !== undefined && left == right;
+    return right !== undefined && left <= right && left >= right;
   }
   if (typeof a !== "object" || typeof b !== "object") return false;
   if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0;

@@ -162,8 +162,7 @@ function compileVersion(
  */
 export function compileCrd(manifest: JsonObject, conversion?: CrdConversion): readonly ResourceDefinition[] {
   const isWebhook = stringAt(manifest, "spec", "conversion", "strategy") === "Webhook";
-  const convert =
-    isWebhook && conversion ? webhookConverter(conversion.call, conversion.newUid) : undefined;
+  const convert = isWebhook && conversion ? webhookConverter(conversion.call, conversion.newUid) : undefined;
   return crdVersions(manifest).flatMap((version, index) =>
     own(version, "served") === true ? compileVersion(manifest, version, index, convert) : [],
   );

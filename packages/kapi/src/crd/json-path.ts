@@ -235,7 +235,7 @@ class PathParser {
 
 function compare(left: unknown, operator: string, right: unknown): boolean {
   if (operator === "==" || operator === "!=") {
-    const equal = isNumber(left) && isNumber(right) ? left == right : left === right;
+    const equal = isNumber(left) && isNumber(right) ? left <= right && left >= right : left === right;
     return equal === (operator === "==");
   }
   const ordered =

@@ -92,7 +92,7 @@ class Model {
     const next = new Map([...this.values, ...wanted]);
     for (const path of this.owners.get(owner) ?? []) {
       if (wanted.has(path) || others.some(([, paths]) => paths.has(path))) continue;
-      for (const key of [...next.keys()]) if (key === path || key.startsWith(`${path}/`)) next.delete(key);
+      for (const key of next.keys()) if (key === path || key.startsWith(`${path}/`)) next.delete(key);
     }
     const changed = [...next]
       .filter(([path, value]) => this.values.get(path) !== value)
@@ -117,7 +117,7 @@ class Model {
 
   #take(owners: readonly (readonly [string, Set<string>])[], next: Leaves, changed: readonly string[]): void {
     for (const [, paths] of owners) {
-      for (const path of [...paths]) if (changed.includes(path) || !next.has(path)) paths.delete(path);
+      for (const path of paths) if (changed.includes(path) || !next.has(path)) paths.delete(path);
     }
   }
 

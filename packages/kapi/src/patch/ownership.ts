@@ -61,7 +61,7 @@ async function transfer(
   const comparisons = new Map<string, Comparison>();
   const conflicts = new Map<string, { readonly entry: ManagedEntry; readonly fields: FieldSet }>();
   const losses: (() => void)[] = [];
-  for (const [key, entry] of [...managed]) {
+  for (const [key, entry] of managed) {
     if (key === writer) continue;
     const { apiVersion } = entry;
     const type = versions.typeOf(apiVersion);

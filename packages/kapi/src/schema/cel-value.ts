@@ -30,6 +30,7 @@ class SchemaList implements CelList {
   readonly isList = true;
   readonly #items: readonly unknown[];
   readonly #schema: SchemaNode | undefined;
+  readonly #made: CelValue[] = [];
   readonly identity?: ListIdentity;
 
   constructor(items: readonly unknown[], schema: SchemaNode) {
@@ -44,7 +45,12 @@ class SchemaList implements CelList {
   }
 
   at(index: number): CelValue {
-    return celValue(this.#items[index], this.#schema);
+    let item = this.#made[index];
+    if (item === undefined) {
+      item = celValue(this.#items[index], this.#schema);
+      this.#made[index] = item;
+    }
+    return item;
   }
 }
 
@@ -82,6 +88,8 @@ class SchemaObject implements CelMap {
   readonly #object: JsonObject;
   readonly #schema: SchemaNode;
   readonly #isResource: boolean;
+  /** Members looked at: a container is wrapped once, so what it has counted and listed is kept. */
+  readonly #made = new Map<string, CelValue>();
 
   constructor(object: JsonObject, schema: SchemaNode, isResource: boolean) {
     this.#object = object;
@@ -110,9 +118,13 @@ class SchemaObject implements CelMap {
     if (typeof key !== "string") return undefined;
     if (this.#isResource && (key === "apiVersion" || key === "kind" || key === "metadata"))
       return this.#standard(key);
+    const made = this.#made.get(key);
+    if (made !== undefined) return made;
     const name = fieldsOf(this.#schema).get(key);
     if (name === undefined || !Object.hasOwn(this.#object, name)) return undefined;
-    return celValue(this.#object[name], this.#schema.properties.get(name));
+    const value = celValue(this.#object[name], this.#schema.properties.get(name));
+    this.#made.set(key, value);
+    return value;
   }
 
   #standard(key: string): CelValue | undefined {
@@ -156,6 +168,8 @@ class SchemaMap implements CelMap {
   readonly isMap = true;
   readonly #object: JsonObject;
   readonly #values: SchemaNode;
+  readonly #made = new Map<string, CelValue>();
+  #keys: readonly string[] | undefined;
 
   constructor(object: JsonObject, values: SchemaNode) {
     this.#object = object;
@@ -163,16 +177,21 @@ class SchemaMap implements CelMap {
   }
 
   get size(): number {
-    return Object.keys(this.#object).length;
+    return this.keys().length;
   }
 
   get(key: CelValue): CelValue | undefined {
-    if (typeof key !== "string" || !Object.hasOwn(this.#object, key)) return undefined;
-    return celValue(this.#object[key], this.#values);
+    if (typeof key !== "string") return undefined;
+    const made = this.#made.get(key);
+    if (made !== undefined) return made;
+    if (!Object.hasOwn(this.#object, key)) return undefined;
+    const value = celValue(this.#object[key], this.#values);
+    this.#made.set(key, value);
+    return value;
   }
 
   keys(): readonly CelValue[] {
-    return Object.keys(this.#object);
+    return (this.#keys ??= Object.keys(this.#object));
   }
 }
 

@@ -2,10 +2,11 @@
  * Regular expressions a user supplies: always RE2 syntax and linear time (re2js), never JavaScript's RegExp.
  *
  * Compiled patterns are shared by their text, because large definitions repeat a few patterns hundreds of
- * times. The size of a subject is bounded by whoever stores it.
+ * times.
  */
 import { LRUCache } from "lru-cache";
 import { RE2JS, RE2JSException } from "re2js";
+import { MeteredMatcher } from "./metered-match.ts";
 
 /** Longest pattern text accepted. */
 export const maxPatternLength = 16_384;
@@ -15,8 +16,12 @@ export const maxCachedPatterns = 4096;
 
 /** A compiled pattern. */
 export interface Pattern {
-  /** True when the pattern occurs anywhere in the text (unanchored). */
+  /** States of the compiled program: what one character may cost. */
+  readonly size: number;
+  /** True when the pattern occurs anywhere in the text; fast, but not bounded by more than text times size. */
   test(text: string): boolean;
+  /** Like `test`, telling `spend` of the steps made; with `whole` the scan goes on after a match. */
+  meteredTest(text: string, spend: (steps: number) => void, whole?: boolean): boolean;
   /** The compiled expression, for callers that need matches and groups. */
   readonly compiled: RE2JS;
 }
@@ -28,11 +33,25 @@ function compile(source: string): Pattern | { readonly error: string } {
     return { error: `pattern is longer than ${maxPatternLength} characters` };
   try {
     const compiled = RE2JS.compile(source);
-    return { compiled, test: (text) => compiled.test(text) };
+    let matcher: MeteredMatcher | undefined;
+    return {
+      compiled,
+      size: compiled.programSize(),
+      test: (text) => compiled.test(text),
+      meteredTest(text, spend, whole) {
+        matcher ??= new MeteredMatcher(compiled.re2Input.prog);
+        return matcher.test(text, spend, whole);
+      },
+    };
   } catch (error) {
     if (error instanceof RE2JSException) return { error: error.message };
     throw error;
   }
+}
+
+/** True when the pattern is compiled already. */
+export function isPatternCompiled(source: string): boolean {
+  return cache.has(source);
 }
 
 /** The compiled pattern, or the reason why the text is not a pattern. */

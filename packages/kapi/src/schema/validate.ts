@@ -19,6 +19,7 @@ import {
   tooMany,
   typeInvalid,
 } from "./field-error.ts";
+import { Findings } from "./findings.ts";
 import { stringFormat } from "./formats.ts";
 import { printGoFloat } from "./go-print.ts";
 import { equalJson, isInteger, isNumber, printJson } from "./json-value.ts";
@@ -26,16 +27,13 @@ import { mapListKey } from "./list-type.ts";
 import { compilePattern } from "./pattern.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
-/** Most errors reported for one object. */
-export const maxFieldErrors = 500;
-
 /** Stands for "no old value corresponds to this place". */
 export const uncorrelated = Symbol("no corresponding old value");
 
 /** Checks a value at `path`; `old` is the corresponding old value or {@link uncorrelated}. */
-export type Validator = (value: unknown, old: unknown, path: string, errors: FieldError[]) => void;
+export type Validator = (value: unknown, old: unknown, path: string, found: Findings) => void;
 
-type Check = (value: unknown, path: string, errors: FieldError[]) => void;
+type Check = (value: unknown, path: string, found: Findings) => void;
 
 /** The name a message uses for the place: upstream prints `.` for the root. */
 const place = (path: string): string => `${path} in body`;
@@ -55,13 +53,13 @@ function typeCheck(schema: SchemaNode): Check {
   if (schema.nullable) allowed.add("null");
   if (allowed.has("number")) allowed.add("integer");
   const expected = types.join(",");
-  return (value, path, errors) => {
+  return (value, path, found) => {
     const { name, format } = jsonType(value);
     if (allowed.has(name)) return;
     const usesFormat = schema.format !== "" && name !== "string" && name !== "array" && name !== "null";
-    const [wanted, found] = usesFormat ? [schema.format, format] : [expected, name];
-    errors.push(
-      typeInvalid(path, found, `${place(path)} must be of type ${wanted}: ${JSON.stringify(found)}`),
+    const [wanted, actual] = usesFormat ? [schema.format, format] : [expected, name];
+    found.push(
+      typeInvalid(path, actual, `${place(path)} must be of type ${wanted}: ${JSON.stringify(actual)}`),
     );
   };
 }
@@ -76,42 +74,42 @@ function runeCount(text: string): number {
 function stringChecks(schema: SchemaNode): readonly Check[] {
   const checks: Check[] = [];
   const { minLength, maxLength, pattern, format } = schema;
-  const add = (check: (text: string, path: string, errors: FieldError[]) => void): void => {
-    checks.push((value, path, errors) => {
-      if (typeof value === "string") check(value, path, errors);
+  const add = (check: (text: string, path: string, found: Findings) => void): void => {
+    checks.push((value, path, found) => {
+      if (typeof value === "string") check(value, path, found);
     });
   };
   if (maxLength !== undefined) {
-    add((text, path, errors) => {
-      if (text.length > maxLength && runeCount(text) > maxLength) errors.push(tooLong(path, maxLength));
+    add((text, path, found) => {
+      if (text.length > maxLength && runeCount(text) > maxLength) found.push(tooLong(path, maxLength));
     });
   }
   if (minLength !== undefined) {
-    add((text, path, errors) => {
+    add((text, path, found) => {
       if (text.length < minLength * 2 && runeCount(text) < minLength)
-        errors.push(invalid(path, text, `${place(path)} should be at least ${minLength} chars long`));
+        found.push(invalid(path, text, `${place(path)} should be at least ${minLength} chars long`));
     });
   }
   if (pattern !== "") {
     const compiled = compilePattern(pattern);
-    add((text, path, errors) => {
+    add((text, path, found) => {
       if ("error" in compiled) {
-        errors.push(
+        found.push(
           invalid(
             path,
             text,
             `${place(path)} should match '${pattern}', but pattern is invalid: ${compiled.error}`,
           ),
         );
-      } else if (!compiled.test(text))
-        errors.push(invalid(path, text, `${place(path)} should match '${pattern}'`));
+      } else if (!(found.patterns.test(compiled, text) ?? false))
+        found.push(invalid(path, text, `${place(path)} should match '${pattern}'`));
     });
   }
   const hasFormat = format === "" ? undefined : stringFormat(format);
   if (hasFormat) {
-    add((text, path, errors) => {
+    add((text, path, found) => {
       if (!hasFormat(text))
-        errors.push(
+        found.push(
           typeInvalid(path, text, `${place(path)} must be of type ${format}: ${JSON.stringify(text)}`),
         );
     });
@@ -130,9 +128,9 @@ function numberChecks(schema: SchemaNode): readonly Check[] {
   const checks: Check[] = [];
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
   const add = (holds: (value: number | bigint) => boolean, detail: string): void => {
-    checks.push((value, path, errors) => {
+    checks.push((value, path, found) => {
       if (isNumber(value) && !holds(value))
-        errors.push(invalid(path, value, `${place(path)} should be ${detail}`));
+        found.push(invalid(path, value, `${place(path)} should be ${detail}`));
     });
   };
   if (maximum !== undefined) {
@@ -151,42 +149,42 @@ function numberChecks(schema: SchemaNode): readonly Check[] {
 function sizeChecks(schema: SchemaNode): readonly Check[] {
   const checks: Check[] = [];
   const { minItems, maxItems, minProperties, maxProperties, uniqueItems } = schema;
-  const addArray = (check: (items: readonly unknown[], path: string, errors: FieldError[]) => void): void => {
-    checks.push((value, path, errors) => {
-      if (Array.isArray(value)) check(value, path, errors);
+  const addArray = (check: (items: readonly unknown[], path: string, found: Findings) => void): void => {
+    checks.push((value, path, found) => {
+      if (Array.isArray(value)) check(value, path, found);
     });
   };
-  const addObject = (check: (size: number, path: string, errors: FieldError[]) => void): void => {
-    checks.push((value, path, errors) => {
-      if (isObject(value)) check(Object.keys(value).length, path, errors);
+  const addObject = (check: (size: number, path: string, found: Findings) => void): void => {
+    checks.push((value, path, found) => {
+      if (isObject(value)) check(Object.keys(value).length, path, found);
     });
   };
   if (maxItems !== undefined) {
-    addArray((items, path, errors) => {
-      if (items.length > maxItems) errors.push(tooMany(path, items.length, maxItems));
+    addArray((items, path, found) => {
+      if (items.length > maxItems) found.push(tooMany(path, items.length, maxItems));
     });
   }
   if (minItems !== undefined) {
-    addArray((items, path, errors) => {
+    addArray((items, path, found) => {
       if (items.length < minItems)
-        errors.push(invalid(path, items.length, `${place(path)} should have at least ${minItems} items`));
+        found.push(invalid(path, items.length, `${place(path)} should have at least ${minItems} items`));
     });
   }
   if (uniqueItems) {
-    addArray((items, path, errors) => {
+    addArray((items, path, found) => {
       if (new Set(items.map((item) => printJson(item, true))).size !== items.length)
-        errors.push(invalid(path, items, `${place(path)} shouldn't contain duplicates`));
+        found.push(invalid(path, items, `${place(path)} shouldn't contain duplicates`));
     });
   }
   if (maxProperties !== undefined) {
-    addObject((size, path, errors) => {
-      if (size > maxProperties) errors.push(tooMany(path, size, maxProperties));
+    addObject((size, path, found) => {
+      if (size > maxProperties) found.push(tooMany(path, size, maxProperties));
     });
   }
   if (minProperties !== undefined) {
-    addObject((size, path, errors) => {
+    addObject((size, path, found) => {
       if (size < minProperties)
-        errors.push(invalid(path, size, `${place(path)} should have at least ${minProperties} properties`));
+        found.push(invalid(path, size, `${place(path)} should have at least ${minProperties} properties`));
     });
   }
   return checks;
@@ -196,9 +194,9 @@ function enumCheck(allowed: readonly unknown[]): Check {
   const scalars = new Set(allowed.filter((item) => typeof item !== "object" || item === null));
   const structured = allowed.filter((item) => typeof item === "object" && item !== null);
   const texts = allowed.map((item) => (typeof item === "string" ? item : printJson(item)));
-  return (value, path, errors) => {
+  return (value, path, found) => {
     if (scalars.has(value) || structured.some((item) => equalJson(item, value))) return;
-    errors.push(notSupported(path, value, texts));
+    found.push(notSupported(path, value, texts));
   };
 }
 
@@ -221,53 +219,53 @@ function junctorCheck(schema: SchemaNode): Validator | undefined {
     value: unknown,
     old: unknown,
     path: string,
-  ): FieldError[][] =>
+    outer: Findings,
+  ): readonly (readonly FieldError[])[] =>
     validators.map((validate) => {
-      const found: FieldError[] = [];
-      validate(value, old, path, found);
-      return found;
+      const own = outer.fork();
+      validate(value, old, path, own);
+      return own.errors;
     });
-  return (value, old, path, errors) => {
+  const countValid = (attempts: readonly (readonly FieldError[])[]): number =>
+    attempts.filter((errors) => errors.length === 0).length;
+  return (value, old, path, found) => {
     const name = JSON.stringify(path);
     if (anyOf.length > 0) {
-      const attempts = attempt(anyOf, value, old, path);
-      if (attempts.every((found) => found.length > 0))
-        errors.push(atNowhere(`${name} must validate at least one schema (anyOf)`), ...closest(attempts));
+      const attempts = attempt(anyOf, value, old, path, found);
+      if (countValid(attempts) === 0)
+        found.push(atNowhere(`${name} must validate at least one schema (anyOf)`), ...closest(attempts));
     }
     if (oneOf.length > 0) {
-      const attempts = attempt(oneOf, value, old, path);
-      const valid = attempts.filter((found) => found.length === 0).length;
+      const attempts = attempt(oneOf, value, old, path, found);
+      const valid = countValid(attempts);
       if (valid !== 1) {
         const how = valid === 0 ? "Found none valid" : `Found ${valid} valid alternatives`;
-        errors.push(atNowhere(`${name} must validate one and only one schema (oneOf). ${how}`));
-        if (valid === 0) errors.push(...closest(attempts));
+        found.push(atNowhere(`${name} must validate one and only one schema (oneOf). ${how}`));
+        if (valid === 0) found.push(...closest(attempts));
       }
     }
     if (allOf.length > 0) {
-      const attempts = attempt(allOf, value, old, path);
-      const valid = attempts.filter((found) => found.length === 0).length;
+      const attempts = attempt(allOf, value, old, path, found);
+      const valid = countValid(attempts);
       if (valid !== allOf.length) {
         const none = valid === 0 ? ". None validated" : "";
-        errors.push(...attempts.flat(), atNowhere(`${name} must validate all the schemas (allOf)${none}`));
+        found.push(...attempts.flat(), atNowhere(`${name} must validate all the schemas (allOf)${none}`));
       }
     }
-    if (not) {
-      const found: FieldError[] = [];
-      not(value, old, path, found);
-      if (found.length === 0) errors.push(atNowhere(`${name} must not validate the schema (not)`));
-    }
+    if (not && countValid(attempt([not], value, old, path, found)) === 1)
+      found.push(atNowhere(`${name} must not validate the schema (not)`));
   };
 }
 
 function arrayChild(schema: SchemaNode): Validator | undefined {
   if (!schema.items) return undefined;
   const validate = compileValidator(schema.items);
-  return (value, old, path, errors) => {
+  return (value, old, path, found) => {
     if (!Array.isArray(value)) return;
     const oldItems = correlateItems(schema, old);
-    for (let i = 0; i < value.length && errors.length < maxFieldErrors; i++) {
+    for (let i = 0; i < value.length && !found.isFull; i++) {
       const item: unknown = value[i];
-      validate(item, oldItems(item), indexed(path, i), errors);
+      validate(item, oldItems(item), indexed(path, i), found);
     }
   };
 }
@@ -296,16 +294,15 @@ function objectChild(schema: SchemaNode): Validator | undefined {
   const additional = schema.additional && compileValidator(schema.additional);
   const isClosed = schema.additionalAllowed === false;
   if (properties.size === 0 && !additional && !isClosed && schema.required.length === 0) return undefined;
-  return (value, old, path, errors) => {
+  return (value, old, path, found) => {
     if (!isObject(value)) return;
     for (const name of schema.required)
-      if (!Object.hasOwn(value, name)) errors.push(required(child(path, name)));
+      if (!Object.hasOwn(value, name)) found.push(required(child(path, name)));
     for (const key of Object.keys(value)) {
-      if (errors.length >= maxFieldErrors) return;
+      if (found.isFull) return;
       const validate = properties.get(key) ?? additional;
-      if (validate) validate(value[key], correlateKey(old, key), child(path, key), errors);
-      else if (isClosed)
-        errors.push(invalid(path, "", `${child(path, key)} in body is a forbidden property`));
+      if (validate) validate(value[key], correlateKey(old, key), child(path, key), found);
+      else if (isClosed) found.push(invalid(path, "", `${child(path, key)} in body is a forbidden property`));
     }
   };
 }
@@ -316,12 +313,12 @@ export function compileValidator(schema: SchemaNode): Validator {
   if (schema.enum) own.push(enumCheck(schema.enum));
   own.push(...stringChecks(schema), ...numberChecks(schema), ...sizeChecks(schema));
   const deep = [junctorCheck(schema), arrayChild(schema), objectChild(schema)].filter((v) => v !== undefined);
-  return (value, old, path, errors) => {
-    if (errors.length >= maxFieldErrors) return;
+  return (value, old, path, found) => {
+    if (found.isFull) return;
     if (old !== uncorrelated && equalJson(value, old)) return;
-    for (const check of own) check(value, path, errors);
+    for (const check of own) check(value, path, found);
     if (value === null) return;
-    for (const validate of deep) validate(value, old, path, errors);
+    for (const validate of deep) validate(value, old, path, found);
   };
 }
 
@@ -332,7 +329,7 @@ export function validateValue(
   path = "",
   old: unknown = uncorrelated,
 ): readonly FieldError[] {
-  const errors: FieldError[] = [];
-  validator(value, old, path, errors);
-  return errors;
+  const found = new Findings();
+  validator(value, old, path, found);
+  return found.errors;
 }

@@ -4,8 +4,15 @@
 import { isIPv4, isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 import { CelError } from "../error.ts";
-import { global, member, traversesFirst, type Overload, type OverloadOptions } from "../function.ts";
-import { CelOpaque, type CelValue } from "../value.ts";
+import {
+  global,
+  member,
+  traversalFactor,
+  traversesFirst,
+  type Overload,
+  type OverloadOptions,
+} from "../function.ts";
+import { CelOpaque, sizeOf, type CelValue } from "../value.ts";
 
 const ipType = "net.IP";
 const cidrType = "net.CIDR";
@@ -144,7 +151,10 @@ const isBroadcast = (a: CelIp): boolean => a.family === 4 && a.bits === 0xffffff
 const isGlobalUnicast = (a: CelIp): boolean =>
   a.bits !== 0n && !isBroadcast(a) && !isLoopback(a) && !isMulticast(a) && !isLinkLocalUnicast(a);
 
-const parsing: OverloadOptions = { cost: traversesFirst };
+const parsing: OverloadOptions = {
+  cost: traversesFirst,
+  charge: ([text = ""]) => 40 + sizeOf(text) * traversalFactor,
+};
 const short: OverloadOptions = { resultSize: () => maxAddressLength };
 const test = (name: string, holds: (address: CelIp) => boolean): Overload =>
   member(name, [ipType], "bool", (value) => holds(asIp(value)));

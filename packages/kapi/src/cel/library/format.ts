@@ -123,6 +123,6 @@ export const formatLibrary: readonly Overload[] = [
   }),
   member("validate", [typeName, "string"], "optional(list(string))", validate, {
     cost: ({ args: [, text = 0] }) => Math.max(1, Math.ceil(text * 0.1) * 15),
-    charge: ([, text = ""]) => (typeof text === "string" ? 1 + text.length / 5 : 1),
+    charge: ([, text = ""]) => (typeof text === "string" ? 20 + text.length / 5 : 1),
   }),
 ];

@@ -2,7 +2,14 @@
  * Lists: the Kubernetes list functions, the extended lists and sets of cel-go.
  */
 import { CelError } from "../error.ts";
-import { comparesItems, global, member, type Overload, type OverloadOptions } from "../function.ts";
+import {
+  comparesItems,
+  global,
+  lookedThrough,
+  member,
+  type Overload,
+  type OverloadOptions,
+} from "../function.ts";
 import {
   ArrayList,
   CelDuration,
@@ -13,6 +20,7 @@ import {
   isList,
   itemsOf,
   none,
+  sizeOf,
   type CelList,
   type CelValue,
 } from "../value.ts";
@@ -20,6 +28,9 @@ import { compareValues } from "./standard.ts";
 
 /** Longest list an operation may build. */
 export const maxListLength = 1_000_000;
+
+/** Most units charged at once: more than any budget. */
+const maxDeep = 10_000_000;
 
 /** Deepest flattening. */
 const maxFlattenDepth = 100;
@@ -123,13 +134,10 @@ const includes = (list: CelList, item: CelValue): boolean => {
 const containsAll = (list: CelList, wanted: CelList): boolean =>
   itemsOf(wanted).every((item) => includes(list, item));
 
-const items: OverloadOptions = { cost: comparesItems };
+const items: OverloadOptions = { cost: comparesItems, charge: (args) => 1.5 * lookedThrough(args) };
 const product: OverloadOptions = {
   cost: ({ args: [a = 0, b = 0] }) => Math.max(1, a * b),
-  charge: ([a = null, b = null]) => {
-    const limit = 10_000_000;
-    return deepSizeOf(a, limit) * Math.max(1, isList(b) ? b.length : 1);
-  },
+  charge: ([a = null, b = null]) => deepSizeOf(a, maxDeep) * Math.max(1, sizeOf(b)) + deepSizeOf(b, maxDeep),
 };
 const sameLength: OverloadOptions = {
   cost: ({ args: [length = 0] }) => Math.max(1, length),
@@ -138,6 +146,7 @@ const sameLength: OverloadOptions = {
 const sorting: OverloadOptions = {
   cost: ({ args: [length = 0], items: [item = 1] }) =>
     Math.max(1, length * Math.log2(length + 2) * (1 + item / 10)),
+  charge: ([list = null]) => deepSizeOf(list, maxDeep) * 3 * Math.log2(sizeOf(list) + 2),
   resultSize: ({ args: [length = 0] }) => length,
 };
 
@@ -166,12 +175,12 @@ export const listLibrary: readonly Overload[] = [
   member("slice", ["list(A)", "int", "int"], "list(A)", slice, sameLength),
   member("flatten", ["list(list(A))"], "list(A)", (list) => flatten(list, 1n), {
     cost: ({ args: [length = 0], items: [item = 1] }) => Math.max(1, length * item),
-    charge: ([list = null]) => deepSizeOf(list, maxListLength),
+    charge: ([list = null]) => 2 * deepSizeOf(list, maxDeep),
     resultSize: ({ args: [length = 0], items: [item = 1] }) => length * item,
   }),
   member("flatten", ["list(dyn)", "int"], "list(dyn)", flatten, {
     cost: ({ args: [length = 0], items: [item = 1] }) => Math.max(1, length * item),
-    charge: ([list = null]) => deepSizeOf(list, maxListLength),
+    charge: ([list = null]) => 2 * deepSizeOf(list, maxDeep),
     resultSize: ({ args: [length = 0], items: [item = 1] }) => length * item,
   }),
   member("distinct", ["list(A)"], "list(A)", distinct, {

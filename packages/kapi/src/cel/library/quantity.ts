@@ -3,8 +3,15 @@
  */
 import { quantityNano } from "../../kinds/quantity.ts";
 import { CelError } from "../error.ts";
-import { global, member, traversesFirst, type Overload, type OverloadOptions } from "../function.ts";
-import { CelOpaque, type CelValue } from "../value.ts";
+import {
+  global,
+  member,
+  traversalFactor,
+  traversesFirst,
+  type Overload,
+  type OverloadOptions,
+} from "../function.ts";
+import { CelOpaque, sizeOf, type CelValue } from "../value.ts";
 
 const typeName = "kubernetes.Quantity";
 const billion = 1_000_000_000n;
@@ -45,7 +52,10 @@ const isInteger = (value: CelValue): boolean => {
   return nano % billion === 0n && whole === BigInt.asIntN(64, whole);
 };
 
-const parsing: OverloadOptions = { cost: traversesFirst };
+const parsing: OverloadOptions = {
+  cost: traversesFirst,
+  charge: ([text = ""]) => 40 + sizeOf(text) * traversalFactor,
+};
 
 /** All overloads of quantities. */
 export const quantityLibrary: readonly Overload[] = [

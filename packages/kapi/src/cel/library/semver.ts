@@ -2,8 +2,15 @@
  * The Kubernetes semantic version functions (semver.org 2.0.0); build metadata does not take part in order.
  */
 import { CelError } from "../error.ts";
-import { global, member, traversesFirst, type Overload, type OverloadOptions } from "../function.ts";
-import { CelOpaque, type CelValue } from "../value.ts";
+import {
+  global,
+  member,
+  traversalFactor,
+  traversesFirst,
+  type Overload,
+  type OverloadOptions,
+} from "../function.ts";
+import { CelOpaque, sizeOf, type CelValue } from "../value.ts";
 
 const typeName = "kubernetes.Semver";
 
@@ -83,7 +90,10 @@ function asVersion(value: CelValue): CelSemver {
 }
 
 const order = (a: CelValue, b: CelValue): number => compare(asVersion(a), asVersion(b));
-const parsing: OverloadOptions = { cost: traversesFirst };
+const parsing: OverloadOptions = {
+  cost: traversesFirst,
+  charge: ([text = ""]) => 40 + sizeOf(text) * traversalFactor,
+};
 const numberAt = (name: string, index: number): Overload =>
   member(name, [typeName], "int", (value) => asVersion(value).numbers[index] ?? 0n);
 

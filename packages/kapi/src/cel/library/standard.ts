@@ -8,10 +8,9 @@ import { formatRfc3339, parseRfc3339 } from "../timestamp.ts";
 import { CelError } from "../error.ts";
 import { parseGoDuration } from "../../schema/formats.ts";
 import { printGoFloat } from "../../schema/go-print.ts";
-import { compilePattern } from "../../schema/pattern.ts";
 import {
+  fixedCharge,
   global,
-  matchesRegex,
   member,
   searches,
   traversalFactor,
@@ -60,7 +59,10 @@ const arithmetic: readonly Overload[] = [
   global("_+_", ["double", "double"], "double", (a, b) => a + b),
   global("_+_", ["string", "string"], "string", (a, b) => a + b, copying),
   global("_+_", ["bytes", "bytes"], "bytes", (a, b) => Buffer.concat([a, b]), copying),
-  global("_+_", ["list(A)", "list(A)"], "list(A)", concatenate, sum),
+  global("_+_", ["list(A)", "list(A)"], "list(A)", concatenate, {
+    ...sum,
+    charge: ([a = null, b = null]) => 5 + sizeOf(a) + sizeOf(b),
+  }),
   global("_+_", ["timestamp", "duration"], "timestamp", (a, b) => new CelTimestamp(a.ns + b.ns)),
   global("_+_", ["duration", "timestamp"], "timestamp", (a, b) => new CelTimestamp(a.ns + b.ns)),
   global("_+_", ["duration", "duration"], "duration", (a, b) => new CelDuration(a.ns + b.ns)),
@@ -103,14 +105,27 @@ const compares: OverloadOptions = {
 type Order = (a: CelValue, b: CelValue) => number | undefined;
 
 const orderOf = (a: bigint | number | string, b: bigint | number | string): number | undefined =>
-  a < b ? -1 : a > b ? 1 : a == b ? 0 : undefined;
+  a < b ? -1 : a > b ? 1 : a <= b ? 0 : undefined;
 
 const numberOf = (value: CelValue): bigint | number => {
   if (value instanceof CelUint) return value.value;
   return typeof value === "bigint" || typeof value === "number" ? value : Number.NaN;
 };
 
-const codePointOrder = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+/** A UTF-16 unit shifted so that units sort as the code points they begin: surrogates above everything else. */
+const sortable = (unit: number): number =>
+  unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
+
+/** Order by code points. */
+function codePointOrder(a: string, b: string): number {
+  if (a === b) return 0;
+  const length = Math.min(a.length, b.length);
+  for (let i = 0; i < length; i++) {
+    const [left, right] = [a.charCodeAt(i), b.charCodeAt(i)];
+    if (left !== right) return sortable(left) - sortable(right);
+  }
+  return a.length - b.length;
+}
 
 const orders: readonly [string, string, Order][] = [
   ...["int", "uint", "double"].flatMap((left) =>
@@ -163,6 +178,8 @@ const comparisons: readonly Overload[] = relations.flatMap(([name, holds]) =>
 
 /** How any two orderable values compare, for sorting and extremes; an error when they do not. */
 export function compareValues(a: CelValue, b: CelValue): number {
+  if (typeof a === "string" && typeof b === "string") return codePointOrder(a, b);
+  if (typeof a === "bigint" && typeof b === "bigint") return a < b ? -1 : a > b ? 1 : 0;
   const found = orders.find(([left, right]) => left === orderName(a) && right === orderName(b))?.[2](a, b);
   if (found === undefined) throw new CelError("no such overload");
   return found;
@@ -178,7 +195,7 @@ const deepLimit = 10_000_000;
 
 const comparesDeep: OverloadOptions = {
   ...compares,
-  charge: ([a = null, b = null]) => Math.min(deepSizeOf(a, deepLimit), deepSizeOf(b, deepLimit)),
+  charge: ([a = null, b = null]) => 1.5 * Math.min(deepSizeOf(a, deepLimit), deepSizeOf(b, deepLimit)),
 };
 
 const equality: readonly Overload[] = [
@@ -198,12 +215,19 @@ const equality: readonly Overload[] = [
         typeof item === "object" && item !== null ? deepSizeOf(list, deepLimit) : sizeOf(list),
     },
   ),
-  global("@in", ["A", "map(A, B)"], "bool", (key, map) => map.get(key) !== undefined),
+  global("@in", ["A", "map(A, B)"], "bool", (key, map) => map.get(key) !== undefined, {
+    charge: fixedCharge(4),
+  }),
 ];
 
+/** Counting code points looks at all of a text. */
+const counting: OverloadOptions = {
+  charge: ([value = null]) => (typeof value === "string" ? 2 + value.length / 10 : 4),
+};
+
 const sizes: readonly Overload[] = (["string", "bytes", "list(A)", "map(A, B)"] as const).flatMap((type) => [
-  global("size", [type], "int", sizeOfAny),
-  member("size", [type], "int", sizeOfAny),
+  global("size", [type], "int", sizeOfAny, counting),
+  member("size", [type], "int", sizeOfAny, counting),
 ]);
 
 function sizeOfAny(value: CelValue): bigint {
@@ -216,13 +240,6 @@ function sizeOfAny(value: CelValue): bigint {
   throw new CelError("no such overload");
 }
 
-/** Matches an RE2 pattern anywhere in the text. */
-export function matchesPattern(text: string, pattern: string): boolean {
-  const compiled = compilePattern(pattern);
-  if ("error" in compiled) throw new CelError(`error parsing regexp: ${compiled.error}`);
-  return compiled.test(text);
-}
-
 const texts: readonly Overload[] = [
   member("contains", ["string", "string"], "bool", (text, part) => text.includes(part), { cost: searches }),
   member("startsWith", ["string", "string"], "bool", (text, part) => text.startsWith(part), {
@@ -231,8 +248,6 @@ const texts: readonly Overload[] = [
   member("endsWith", ["string", "string"], "bool", (text, part) => text.endsWith(part), {
     cost: ({ args: [, part = 1] }) => Math.max(1, Math.ceil(part * traversalFactor)),
   }),
-  member("matches", ["string", "string"], "bool", matchesPattern, { cost: matchesRegex }),
-  global("matches", ["string", "string"], "bool", matchesPattern, { cost: matchesRegex }),
 ];
 
 const timestampText = (value: CelTimestamp): string => formatRfc3339(value.ns);
@@ -296,9 +311,9 @@ function decodeUtf8(bytes: Uint8Array): string {
 }
 
 const sameSize: OverloadOptions = { cost: traversesFirst, resultSize: ({ args: [a = 0] }) => a };
-const shortText: OverloadOptions = { resultSize: () => 40 };
+const shortText: OverloadOptions = { resultSize: () => 40, charge: fixedCharge(20) };
 /** The public cost model takes parsing for constant; texts that parse are short, others are refused early. */
-const parses: OverloadOptions = { charge: ([text = ""]) => 2 + sizeOf(text) * traversalFactor };
+const parses: OverloadOptions = { charge: ([text = ""]) => 30 + sizeOf(text) * traversalFactor };
 
 const conversions: readonly Overload[] = [
   global("int", ["int"], "int", (v) => v),
@@ -410,11 +425,11 @@ const durationUnits: readonly [string, bigint][] = [
 ];
 
 /** Reading a calendar field in a named zone costs far more than other calls. */
-const zoneLookup: OverloadOptions = { cost: () => 100 };
+const zoneLookup: OverloadOptions = { charge: fixedCharge(3000) };
 
 const times: readonly Overload[] = [
   ...calendarFields.flatMap(([name, read]) => [
-    member(name, ["timestamp"], "int", (v) => BigInt(read(calendar(v, "")))),
+    member(name, ["timestamp"], "int", (v) => BigInt(read(calendar(v, ""))), { charge: fixedCharge(10) }),
     member(name, ["timestamp", "string"], "int", (v, zone) => BigInt(read(calendar(v, zone))), zoneLookup),
   ]),
   ...durationUnits.map(([name, unit]) => member(name, ["duration"], "int", (v) => v.ns / unit)),

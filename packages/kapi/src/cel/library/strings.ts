@@ -4,6 +4,7 @@
 import { CelError } from "../error.ts";
 import {
   global,
+  lookedThrough,
   member,
   searches,
   traversalFactor,
@@ -12,7 +13,7 @@ import {
   type Overload,
   type OverloadOptions,
 } from "../function.ts";
-import { ArrayList, itemsOf, type CelList } from "../value.ts";
+import { ArrayList, itemsOf, sizeOf, type CelList } from "../value.ts";
 import { formatText } from "./format-text.ts";
 
 /** Longest string an operation may build: nothing larger could be stored anyway. */
@@ -157,15 +158,18 @@ const quoted: Readonly<Record<string, string>> = {
 const same: OverloadOptions = { cost: traversesFirst, resultSize: ({ args: [size = 0] }) => size };
 const search: OverloadOptions = { cost: searches };
 const replacing: OverloadOptions = {
+  charge: ([text = null]) => 5 + sizeOf(text) / 2,
   cost: ({ args: [text = 0] }) => Math.max(1, Math.ceil(text * traversalFactor * 2)),
   resultSize: ({ args: [text = 0, old = 0, by = 0] }) =>
     Math.max(text, (text + 1) * Math.max(1, old === 1 ? by : by)),
 };
 const splitting: OverloadOptions = {
+  charge: ([text = null]) => 5 + sizeOf(text) / 2,
   cost: traversesFirst,
   resultSize: ({ args: [text = 0] }) => Math.max(1, text),
 };
 const joining: OverloadOptions = {
+  charge: lookedThrough,
   cost: ({ args: [length = 0, separator = 0], items: [item = 1] }) =>
     Math.max(1, Math.ceil(length * (item + separator) * traversalFactor)),
   resultSize: ({ args: [length = 0, separator = 0], items: [item = 1] }) => length * (item + separator),
@@ -191,7 +195,10 @@ export const stringLibrary: readonly Overload[] = [
     replacing,
   ),
   member("replace", ["string", "string", "string", "int"], "string", replace, replacing),
-  member("reverse", ["string"], "string", (text) => Array.from(text).reverse().join(""), same),
+  member("reverse", ["string"], "string", (text) => Array.from(text).reverse().join(""), {
+    ...same,
+    charge: ([text = null]) => 10 + sizeOf(text),
+  }),
   member("split", ["string", "string"], "list(string)", (text, by) => split(text, by), splitting),
   member("split", ["string", "string", "int"], "list(string)", split, splitting),
   member("join", ["list(string)"], "string", (list) => join(list), joining),
@@ -207,6 +214,7 @@ export const stringLibrary: readonly Overload[] = [
     (text, args) => bounded(formatText(text, itemsOf(args))),
     {
       cost: traverses,
+      charge: (args) => 20 + 12 * lookedThrough(args),
       resultSize: ({ args: [text = 0, count = 0], items: [item = 1] }) => text + count * item,
     },
   ),

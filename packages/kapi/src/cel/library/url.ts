@@ -3,8 +3,15 @@
  */
 import { isUri } from "../../schema/formats.ts";
 import { CelError } from "../error.ts";
-import { global, member, traversesFirst, type Overload, type OverloadOptions } from "../function.ts";
-import { ArrayList, CelOpaque, EntryMap, type CelValue } from "../value.ts";
+import {
+  global,
+  member,
+  traversalFactor,
+  traversesFirst,
+  type Overload,
+  type OverloadOptions,
+} from "../function.ts";
+import { ArrayList, CelOpaque, EntryMap, sizeOf, type CelValue } from "../value.ts";
 
 const typeName = "kubernetes.URL";
 
@@ -81,7 +88,10 @@ function queryMap(query: string): EntryMap {
   return new EntryMap([...values].map(([key, list]) => [key, new ArrayList(list)] as const));
 }
 
-const parsing: OverloadOptions = { cost: traversesFirst };
+const parsing: OverloadOptions = {
+  cost: traversesFirst,
+  charge: ([text = ""]) => 60 + sizeOf(text) * traversalFactor,
+};
 const part: OverloadOptions = { resultSize: () => maxUrlLength };
 const text = (name: string, read: (url: CelUrl) => string): Overload =>
   member(name, [typeName], "string", (value) => read(asUrl(value)), part);

@@ -1,0 +1,68 @@
+/**
+ * What a validation found, with the bounds it works in: how many errors are kept, and how much work patterns
+ * may cause.
+ */
+import type { FieldError } from "../resource.ts";
+import type { Pattern } from "./pattern.ts";
+
+/** Most errors reported for one object. */
+export const maxFieldErrors = 500;
+
+/**
+ * Work (characters times program states) that the fast engine may do for one object unmetered: at worst, for
+ * hostile patterns, some 30 ms; ordinary ones take a hundredth of that.
+ */
+export const freePatternWork = 300_000;
+
+/** Metered steps all further matches of one object may take together: some 60 ms. */
+export const meteredPatternSteps = 2_000_000;
+
+/** Work of the patterns of one object. */
+class PatternBudget {
+  #free = freePatternWork;
+  #steps = meteredPatternSteps;
+
+  /** Whether the pattern matches, or `undefined` when there is no budget left to tell. */
+  test(pattern: Pattern, text: string): boolean | undefined {
+    const work = (text.length + 1) * pattern.size;
+    if (work <= this.#free) {
+      this.#free -= work;
+      return pattern.test(text);
+    }
+    try {
+      return pattern.meteredTest(text, (steps) => {
+        this.#steps -= steps;
+        if (this.#steps < 0) throw new OutOfSteps();
+      });
+    } catch (error) {
+      if (error instanceof OutOfSteps) return undefined;
+      throw error;
+    }
+  }
+}
+
+class OutOfSteps extends Error {}
+
+/** Errors of one object, and the budget they are found in. */
+export class Findings {
+  readonly errors: FieldError[] = [];
+  readonly patterns: PatternBudget;
+
+  constructor(patterns = new PatternBudget()) {
+    this.patterns = patterns;
+  }
+
+  /** True when no more errors are kept. */
+  get isFull(): boolean {
+    return this.errors.length >= maxFieldErrors;
+  }
+
+  push(...errors: readonly FieldError[]): void {
+    this.errors.push(...errors);
+  }
+
+  /** Separate errors in the same budget: for alternatives, of which not all need to hold. */
+  fork(): Findings {
+    return new Findings(this.patterns);
+  }
+}
