@@ -4,10 +4,11 @@
  * store could have given: nothing acknowledged is lost, nothing is invented, watches are complete.
  */
 import { fileURLToPath } from "node:url";
-import { isCoded, seededRandom, systemEdges, type Random } from "@kontinuum/std";
-import { connectEtcd, prefixRange, type Store, type StoreEvent } from "@kontinuum/storage";
+import { seededRandom, systemEdges } from "@kontinuum/std";
+import { connectEtcd, prefixRange, type StoreEvent } from "@kontinuum/storage";
 import { checkHistory, History } from "@kontinuum/storage/history";
 import { start, waitFor, type Running } from "../services/service.ts";
+import { collect, recordedClient } from "./recorded-clients.ts";
 
 /** What to run. */
 export interface CrashPlan {
@@ -32,8 +33,6 @@ export interface CrashResult {
 }
 
 const program = fileURLToPath(new URL("./crash-server.ts", import.meta.url));
-const keysPerClient = 4;
-
 /** Runs the rounds. */
 export async function runCrashRounds(plan: CrashPlan): Promise<CrashResult> {
   const random = seededRandom(plan.seed);
@@ -46,7 +45,7 @@ export async function runCrashRounds(plan: CrashPlan): Promise<CrashResult> {
     const stop = new AbortController();
     const watching = collect(store, events, stop.signal);
     const clients = Array.from({ length: plan.clients }, (_, id) =>
-      client(store, history, id, random, stop.signal, () => `${round}.${counter++}`),
+      recordedClient(store, history, id, random, stop.signal, () => `${round}.${counter++}`),
     );
     try {
       const before = history.finished.length;
@@ -86,52 +85,6 @@ async function boot(url: string): Promise<{ server: Running; port: number }> {
     return Number(/serving (\d+)/.exec(server.output())?.[1] ?? 0) || undefined;
   });
   return { server, port };
-}
-
-/** Writes and reads a few keys until the store is gone. */
-async function client(
-  store: Store,
-  history: History,
-  id: number,
-  random: Random,
-  signal: AbortSignal,
-  unique: () => string,
-): Promise<void> {
-  while (!signal.aborted) {
-    // Half of the keys are shared by all clients.
-    const key = `/crash/${random.integer(2) === 0 ? "shared" : id}/${random.integer(keysPerClient)}`;
-    const started = history.begin(
-      random.integer(4) === 0 ? { kind: "read", key } : { kind: "write", key, value: unique() },
-    );
-    try {
-      if (started.kind === "read") {
-        const found = await store.range({ key });
-        history.end(started, found.revision, found.kvs[0]?.value.toString());
-      } else {
-        const { revision } = await store.txn({ success: [{ type: "put", key, value: started.value ?? "" }] });
-        history.end(started, revision);
-      }
-    } catch (error) {
-      if (started.kind === "read") history.nothing(started);
-      if (!isCoded(error)) throw error;
-      // Lost: the outcome is unknown, and stays in the history as such.
-      if (!signal.aborted) await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-  }
-}
-
-/** Follows everything from where the last round's watch stopped. */
-async function collect(store: Store, events: StoreEvent[], signal: AbortSignal): Promise<void> {
-  const watch = store.watch({
-    ...prefixRange("/crash/"),
-    startRevision: (events.at(-1)?.kv.modRevision ?? 0) + 1,
-    signal,
-  });
-  try {
-    for await (const batch of watch) events.push(...batch.events);
-  } catch (error) {
-    if (!isCoded(error)) throw error;
-  }
 }
 
 async function readTheEnd(url: string, events: StoreEvent[]): Promise<void> {
