@@ -26,6 +26,7 @@ import { keys, timeKey } from "../store/keyspace.ts";
 import type { Sealer } from "../store/sealer.ts";
 import type { ReplicaSession } from "../store/session.ts";
 import { checkImage, checkMinimums, checkReady, specProblems } from "./machine-checks.ts";
+import { Turns } from "./turns.ts";
 import { withdraw } from "./withdrawal.ts";
 import { addUsage, checkQuota, noUsage, usageOf, type Quota, type Usage } from "./quotas.ts";
 
@@ -69,6 +70,7 @@ export class MachineService {
   readonly #options: MachineServiceOptions;
   readonly #documents: Documents;
   readonly #acceptance: Acceptance;
+  readonly #turns = new Turns();
 
   constructor(options: MachineServiceOptions) {
     this.#options = options;
@@ -422,11 +424,15 @@ export class MachineService {
     id: string,
     step: (found: Stored<MachineRecord>) => Promise<T | undefined>,
   ): Promise<T> {
-    for (let attempt = 0; attempt < maxAttempts; attempt++) {
-      const result = await step(await this.find(project, id));
-      if (result !== undefined) return result;
-    }
-    throw busy(`machine ${id}`);
+    const result = await this.#turns.take(id, async () => {
+      for (let attempt = 0; attempt < maxAttempts; attempt++) {
+        const done = await step(await this.find(project, id));
+        if (done !== undefined) return done;
+      }
+      return undefined;
+    });
+    if (result === undefined) throw busy(`machine ${id}`);
+    return result;
   }
 }
 
