@@ -242,6 +242,33 @@ describe("patches and apply", { skip }, () => {
     );
   });
 
+  test("a scale that is applied is owned as such", async () => {
+    await c.ask("POST", deploys, { body: deployment("d59") });
+    const scale = {
+      apiVersion: "autoscaling/v1",
+      kind: "Scale",
+      metadata: { name: "d59" },
+      spec: { replicas: 4 },
+    };
+    const answer = await apply(`${deploys}/d59/scale`, "scaler", scale, "&force=true");
+    assert.equal(answer.status, 200, answer.text);
+    assert.equal(answer.at("spec", "replicas"), 4);
+    const parent = await c.ask("GET", `${deploys}/d59`);
+    assert.equal(parent.at("spec", "replicas"), 4);
+    const entry = managers(parent).find((item) => at(item, "manager") === "scaler");
+    assert.deepEqual(
+      [at(entry, "subresource"), at(entry, "apiVersion"), at(entry, "operation")],
+      ["scale", "apps/v1", "Apply"],
+    );
+    const refused = await apply(`${deploys}/d59`, "gitops", {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "d59" },
+      spec: { replicas: 2 },
+    });
+    assert.match(String(refused.at("message")), /conflict with "scaler" with subresource "scale"/);
+  });
+
   test("K060 twenty labels at once", async () => {
     await c.ask("POST", cms, { body: configMap("a60") });
     const answers = await Promise.all(

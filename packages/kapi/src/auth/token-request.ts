@@ -3,7 +3,8 @@
  */
 import { at, isObject, stringAt, type JsonObject } from "@kontinuum/std";
 import { answerForm, sendObject } from "../registry/answer.ts";
-import { readWriteBody, type SpecialHandler } from "../registry/handler.ts";
+import type { SpecialHandler } from "../registry/handler.ts";
+import { readWriteBody } from "../registry/write-body.ts";
 import { timestamp } from "../registry/metadata.ts";
 import { parseWriteOptions } from "../registry/options.ts";
 import { badRequest, conflict, invalid, notFound } from "../status/status.ts";

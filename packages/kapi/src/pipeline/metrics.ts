@@ -29,7 +29,7 @@ export class Metrics {
       buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30],
       registers,
     });
-    const watches = new Gauge({
+    const watches: Gauge = new Gauge({
       name: "apiserver_longrunning_requests",
       help: "Open watches.",
       registers,

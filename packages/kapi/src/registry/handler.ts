@@ -1,9 +1,9 @@
 /**
  * The registry's front: from a request about a resource to the verb that answers it.
  */
-import { isObject, type JsonObject } from "@kontinuum/std";
+import type { JsonObject } from "@kontinuum/std";
 import { decodeProtobuf } from "../codec/index.ts";
-import { cloneJson, equalJson } from "../json/json.ts";
+import { cloneJson } from "../json/json.ts";
 import type { RequestContext } from "../pipeline/context.ts";
 import type { ResourceDefinition, SubresourceDefinition, Verb } from "../resource.ts";
 import {
@@ -14,7 +14,7 @@ import {
   notFound,
   routeNotFound,
 } from "../status/status.ts";
-import { readObjectBody, type DecodedBody } from "../wire/body.ts";
+import { readObjectBody } from "../wire/body.ts";
 import { sendValue } from "../wire/respond.ts";
 import { applyConfigurationTo, configurationOf } from "./apply.ts";
 import { answerForm, type AnswerForm, sendEntry, sendList, sendObject } from "./answer.ts";
@@ -25,25 +25,13 @@ import { metadataOf, metaText, normalizeMetadata } from "./metadata.ts";
 import { parseListOptions, parseWriteOptions, type WriteOptions } from "./options.ts";
 import { applyPatch, patchKind, readPatch, type Patch } from "./patch.ts";
 import { getEntry, listEntries } from "./read.ts";
-import { scaleColumns, scaleOf, setPath, type ScalePaths } from "./scale.ts";
+import { serveScale } from "./scale-verbs.ts";
 import { updateObject, type Change } from "./update.ts";
+import { readWriteBody } from "./write-body.ts";
 import { responseOutput, serveWatch } from "./watch.ts";
 
 /** Answers one subresource or kind in its own way (tokens, reviews, evictions). */
 export type SpecialHandler = (context: RequestContext, resource: ResourceDefinition) => Promise<void>;
-
-/** Reads the body of a write. Fails with 400 when it is missing. */
-export async function readWriteBody(
-  context: RequestContext,
-  resource: Pick<ResourceDefinition, "origin">,
-): Promise<DecodedBody & { readonly value: JsonObject }> {
-  const body = await readObjectBody(
-    context.request,
-    resource.origin === "builtin" ? decodeProtobuf : undefined,
-  );
-  if (!body) throw badRequest("the request needs a body with one object");
-  return body;
-}
 
 /** Dispatches by verb and subresource. */
 export class RegistryHandler {
@@ -352,7 +340,7 @@ export class RegistryHandler {
     resource: ResourceDefinition,
     subresource: SubresourceDefinition,
   ): Promise<void> {
-    if (subresource.scale) return this.#scale(context, resource, subresource.scale);
+    if (subresource.scale) return serveScale(this.#deps, context, resource, subresource.scale);
     switch (context.info.verb) {
       case "get":
         return this.#get(context, resource);
@@ -363,72 +351,6 @@ export class RegistryHandler {
       default:
         throw methodNotAllowed(resource, context.info.verb);
     }
-  }
-
-  async #scale(context: RequestContext, resource: ResourceDefinition, paths: ScalePaths): Promise<void> {
-    const shown = { columns: scaleColumns };
-    const form = answerForm(context, resource, false);
-    const namespace = this.#namespace(context, resource);
-    const { name, verb } = context.info;
-    if (verb === "get") {
-      const { store, entry } = await getEntry(this.#deps, resource, namespace, name);
-      return sendObject(
-        context,
-        shown,
-        form,
-        200,
-        scaleOf(await store.object(resource, entry), paths),
-        this.#now(),
-      );
-    }
-    const change = await this.#scaleChange(context, resource, paths);
-    const result = await updateObject(this.#deps, {
-      context,
-      resource,
-      namespace,
-      name,
-      subresource: "scale",
-      options: parseWriteOptions(context, verb === "patch" ? "PatchOptions" : "UpdateOptions"),
-      optionsKind: verb === "patch" ? "PatchOptions" : "UpdateOptions",
-      change,
-      unconditional: true,
-    });
-    return sendObject(context, shown, form, 200, scaleOf(result.object, paths), this.#now());
-  }
-
-  /** Turns a written Scale into a change of its parent. */
-  async #scaleChange(
-    context: RequestContext,
-    resource: ResourceDefinition,
-    paths: ScalePaths,
-  ): Promise<(parent: JsonObject) => Change> {
-    const isPatch = context.info.verb === "patch";
-    const patch = isPatch ? await readPatch(context, patchKind(context, resource)) : undefined;
-    const body = isPatch ? undefined : await readWriteBody(context, { origin: "builtin" });
-    return (parent) => {
-      const present = scaleOf(parent, paths);
-      const scale = patch ? applyPatch(resource, present, patch) : cloneJson(body?.value ?? {});
-      if (scale["kind"] !== undefined && scale["kind"] !== "Scale")
-        throw badRequest(`the body must be a Scale, not ${String(scale["kind"])}`);
-      const sent = metaText(scale, "resourceVersion");
-      const spec = isObject(scale["spec"]) ? scale["spec"] : {};
-      const replicas = spec["replicas"] ?? 0;
-      if (typeof replicas !== "number" || !Number.isInteger(replicas))
-        throw badRequest("spec.replicas must be an integer");
-      if (replicas < 0) {
-        throw invalid({ group: "autoscaling", kind: "Scale" }, metaText(parent, "name"), [
-          {
-            reason: "FieldValueInvalid",
-            field: "spec.replicas",
-            message: `Invalid value: ${replicas}: must be greater than or equal to 0`,
-          },
-        ]);
-      }
-      if (equalJson(scale, present)) return { object: parent };
-      setPath(parent, paths.specReplicas, replicas);
-      if (sent !== "") metadataOf(parent)["resourceVersion"] = sent;
-      return { object: parent };
-    };
   }
 }
 
