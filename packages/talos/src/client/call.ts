@@ -5,7 +5,7 @@
  * stops work nobody waits for. A request routed with `node` metadata is answered by that node
  * through the one that was dialled (Talos API, request proxying).
  */
-import type { CallOptions as WireOptions } from "@connectrpc/connect";
+import { Code, ConnectError, type CallOptions as WireOptions } from "@connectrpc/connect";
 import type { Edges } from "@kontinuum/std";
 import type { GrpcSession } from "./grpc-session.ts";
 import { talosErrorOf, TalosError } from "./talos-error.ts";
@@ -40,7 +40,8 @@ export class Caller {
   async unary<T>(method: string, options: CallOptions, call: (wire: WireOptions) => Promise<T>): Promise<T> {
     const run = this.#start(method, options);
     try {
-      return await call(run.wire);
+      // Not everything below can be ended half-way (a handshake can't): the caller is not kept waiting for it.
+      return await Promise.race([call(run.wire), run.aborted]);
     } catch (error) {
       throw await run.failure(error);
     } finally {
@@ -83,10 +84,16 @@ export class Caller {
     const onAbort = (): void => abort.abort(options.signal?.reason);
     if (options.signal?.aborted) onAbort();
     options.signal?.addEventListener("abort", onAbort, { once: true });
+    const aborted = new Promise<never>((_, reject) => {
+      const end = (): void => reject(new ConnectError("cancelled", Code.Canceled));
+      abort.signal.addEventListener("abort", end, { once: true });
+    });
+    aborted.catch(() => {});
     const headers: Record<string, string> = {};
     if (node !== undefined) headers["node"] = node;
     if (!options.untilFirst) headers["grpc-timeout"] = `${Math.min(Math.ceil(timeoutMs), 99_999_999)}m`;
     return {
+      aborted,
       wire: { signal: abort.signal, headers } satisfies WireOptions,
       disarm: () => timer.clear(),
       failure: async (error: unknown): Promise<TalosError> => {
