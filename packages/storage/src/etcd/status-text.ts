@@ -87,6 +87,13 @@ export function fromWire(error: unknown, details: Readonly<Record<string, unknow
   if (reason) return fault(reason, cause.rawMessage, options);
   switch (cause.code) {
     case Code.Canceled:
+      // Reset by the other side or by the end of its connection: nobody here cancelled anything.
+      if (/^http\/2/.test(cause.rawMessage))
+        return fault(
+          "lost",
+          "the connection to the store was lost; whether the request was done is unknown",
+          options,
+        );
       return new CodedError(
         "cancelled",
         "the request was cancelled; whether it was done is unknown",

@@ -7,6 +7,8 @@ import { create } from "@bufbuild/protobuf";
 import { CodedError, isCoded, type Edges } from "@kontinuum/std";
 import {
   prefixRange,
+  toBytes,
+  type BytesLike,
   type CallOptions,
   type LeaseId,
   type LeaseInfo,
@@ -35,6 +37,8 @@ const maxReadAttempts = 4;
 /** Pause before a read is tried again, milliseconds, doubled each time. */
 const readRetryMs = 50;
 
+const firstKey = Buffer.from([0]);
+
 /** A {@link Store} behind an etcd3 endpoint. */
 class EtcdStore implements Store {
   readonly #channel: Channel;
@@ -43,6 +47,7 @@ class EtcdStore implements Store {
   readonly #watches = new Set<EtcdWatch>();
   #quirks: Promise<Quirks> | undefined;
   #closed = false;
+  #cannotProbe = false;
 
   /** `driver` is what the status names. */
   constructor(target: EtcdTarget, edges: Edges, driver: string) {
@@ -58,7 +63,7 @@ class EtcdStore implements Store {
       const answer = await this.#read((c, o) => c.kv.range(rangeMessage(request), o), options);
       return rangeResultFrom(answer, Number(answer.header?.revision ?? 0n));
     } catch (error) {
-      throw await this.#explained(error, asked);
+      throw await this.#explained(error, asked, request.key);
     }
   }
 
@@ -68,7 +73,7 @@ class EtcdStore implements Store {
       const answer = await this.#once((c, o) => c.kv.txn(txnMessage(request), o), options);
       return txnResultFrom(answer, Number(answer.header?.revision ?? 0n));
     } catch (error) {
-      throw await this.#explained(error, 0);
+      throw await this.#explained(error, 0, firstKey);
     }
   }
 
@@ -79,7 +84,7 @@ class EtcdStore implements Store {
         channel: this.#channel,
         edges: this.#edges,
         prober: () => this.#chooseProber(),
-        checkStart: (start) => this.#checkStart(start),
+        checkStart: (start, watched) => this.#checkStart(start, watched),
         forget: (ended) => void this.#watches.delete(ended),
       },
       request,
@@ -92,7 +97,7 @@ class EtcdStore implements Store {
     try {
       await this.#once((c, o) => c.kv.compact({ revision: BigInt(revision) }, o), options);
     } catch (error) {
-      throw await this.#explained(error, revision);
+      throw await this.#explained(error, revision, firstKey);
     }
   }
 
@@ -137,9 +142,15 @@ class EtcdStore implements Store {
   }
 
   async revision(): Promise<Revision> {
-    // The least a linearizable read can be: one key that need not exist.
-    const { revision } = await this.range({ key: "\0", countOnly: true });
-    return revision;
+    try {
+      // The least a linearizable read can be: one key that need not exist.
+      return (await this.range({ key: firstKey, countOnly: true })).revision;
+    } catch (error) {
+      if (!isCoded(error, "permission_denied")) throw error;
+      // A user who may not read that key: what a member knows is the best there is.
+      const status = await this.#read((c, o) => c.maintenance.status({}, o));
+      return Number(status.header?.revision ?? 0n);
+    }
   }
 
   async status(): Promise<StoreStatus> {
@@ -199,10 +210,10 @@ class EtcdStore implements Store {
   }
 
   /** Adds to a refusal what the caller needs and the wire does not say. */
-  async #explained(error: unknown, asked: Revision): Promise<unknown> {
+  async #explained(error: unknown, asked: Revision, key: BytesLike): Promise<unknown> {
     switch (reasonOf(error)) {
       case "compacted":
-        return compacted(asked, await this.#compactRevision());
+        return compacted(asked, await this.#compactRevision(key));
       case "request_too_large":
         return fault(
           "request_too_large",
@@ -216,17 +227,18 @@ class EtcdStore implements Store {
     }
   }
 
-  /** etcd has no call for it; a watch of the distant past is refused with it. */
-  async #compactRevision(): Promise<Revision> {
+  /** etcd has no call for it; a watch of the distant past is refused with it. Asked on a key that may be read. */
+  async #compactRevision(at: BytesLike = firstKey): Promise<Revision> {
     const abort = new AbortController();
+    const key = toBytes(at);
     try {
-      await this.#read((c, o) => c.kv.range({ key: Buffer.from([0]), revision: 1n, countOnly: true }, o));
+      await this.#read((c, o) => c.kv.range({ key, revision: 1n, countOnly: true }, o));
       return 0;
     } catch (error) {
       if (reasonOf(error) !== "compacted") throw error;
     }
     const { clients } = await this.#channel.stream();
-    const request = create(rpc.WatchCreateRequestSchema, { key: Buffer.from([0]), startRevision: 1n });
+    const request = create(rpc.WatchCreateRequestSchema, { key, startRevision: 1n });
     const requests = openRequest(request, abort.signal);
     try {
       for await (const response of clients.watch.watch(requests, {
@@ -257,12 +269,21 @@ class EtcdStore implements Store {
 
   async #chooseProber(): Promise<Prober | undefined> {
     const { earlyProgress } = await this.#serverQuirks();
-    return earlyProgress ? (request, delivered) => this.#probe(request, delivered) : undefined;
+    if (!earlyProgress || this.#cannotProbe) return undefined;
+    return async (request, delivered) => {
+      try {
+        return await this.#probe(request, delivered);
+      } catch (error) {
+        // Not allowed to look at everything: the server's own answer must do.
+        if (isCoded(error, "permission_denied")) this.#cannotProbe = true;
+        throw error;
+      }
+    };
   }
 
-  async #checkStart(start: Revision): Promise<void> {
+  async #checkStart(start: Revision, { key }: WatchRequest): Promise<void> {
     if (!(await this.#serverQuirks()).lostTombstones) return;
-    const compactRevision = await this.#compactRevision();
+    const compactRevision = await this.#compactRevision(key);
     if (compactRevision > 0 && start <= compactRevision) throw compacted(start, compactRevision);
   }
 
@@ -286,6 +307,8 @@ class EtcdStore implements Store {
         timeoutMs: callTimeoutMs,
       });
       for await (const response of responses) {
+        if (response.canceled && /permission denied/.test(response.cancelReason))
+          throw new CodedError("permission_denied", "the whole key space may not be watched");
         if (response.canceled) throw fault("lost", "the progress of a watch cannot be found out");
         for (const { kv, type } of response.events) {
           const revision = Number(kv?.modRevision ?? 0n);

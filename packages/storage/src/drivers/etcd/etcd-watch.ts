@@ -39,7 +39,7 @@ export interface WatchHost {
   /** Set for servers whose own progress answers cannot be trusted. */
   readonly prober: () => Promise<Prober | undefined>;
   /** Refuses a start that the server would serve incompletely. */
-  readonly checkStart: (start: Revision) => Promise<void>;
+  readonly checkStart: (start: Revision, request: WatchRequest) => Promise<void>;
   readonly forget: (watch: EtcdWatch) => void;
 }
 
@@ -127,7 +127,7 @@ export class EtcdWatch implements Watch {
 
   /** One stream, from its opening to its loss. */
   async #stream(contact: () => void): Promise<void> {
-    if (!this.#startsNow()) await this.#host.checkStart(this.#delivered + 1);
+    if (!this.#startsNow()) await this.#host.checkStart(this.#delivered + 1, this.#request);
     const { clients, failed, renew } = await this.#host.channel.stream();
     const requests = new Outbox<rpc.WatchRequest>(requestLimit);
     this.#requests = requests;
