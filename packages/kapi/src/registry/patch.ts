@@ -46,7 +46,7 @@ export function patchKind(context: RequestContext, resource: Pick<ResourceDefini
 export async function readPatch(context: RequestContext, kind: PatchKind): Promise<Patch> {
   const bytes = await readBody(context.request);
   if (bytes.length === 0) throw badRequest("a patch needs a body");
-  const body = kind === "apply" ? decodeYaml(bytes) : decodeJson(bytes);
+  const body = kind === "apply" ? await decodeYaml(bytes) : decodeJson(bytes);
   if (kind === "json" ? !Array.isArray(body.value) : !isObject(body.value)) {
     throw badRequest(
       kind === "json" ? "a JSON patch must be an array of operations" : "a patch must be one JSON object",

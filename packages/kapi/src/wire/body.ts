@@ -11,7 +11,7 @@ import { duplicateFields } from "../json/duplicates.ts";
 import { badRequest, tooLarge, unsupportedMediaType } from "../status/status.ts";
 import { parseMediaType } from "./media-type.ts";
 import { header, type WireRequest } from "./request.ts";
-import { parseYaml } from "./yaml.ts";
+import { readYaml } from "./yaml-reader.ts";
 
 /** Largest request body, in bytes (Kubernetes' own limit). */
 export const maxBodyBytes = 3 * 1024 * 1024;
@@ -89,7 +89,7 @@ export function decodeJson(bytes: Buffer): DecodedBody {
 }
 
 /** Decodes YAML (or JSON, which most senders of YAML types really send). Fails with 400. */
-export function decodeYaml(bytes: Buffer): DecodedBody {
+export async function decodeYaml(bytes: Buffer): Promise<DecodedBody> {
   const first = bytes.find((byte) => byte > 0x20);
   if (first === 0x7b) {
     try {
@@ -98,7 +98,7 @@ export function decodeYaml(bytes: Buffer): DecodedBody {
       // Not JSON after all: a YAML flow mapping starts with a brace too.
     }
   }
-  const { value, duplicates } = parseYaml(bytes.toString("utf8"));
+  const { value, duplicates } = await readYaml(bytes.toString("utf8"));
   return { value, duplicates: () => duplicates };
 }
 
@@ -131,7 +131,7 @@ export async function readObjectBody(
   const bytes = await readBody(request, limit);
   if (bytes.length === 0) return undefined;
   if (isProtobuf && protobuf) return { value: protobuf(bytes), duplicates: none };
-  const decoded = kind === "application/yaml" ? decodeYaml(bytes) : decodeJson(bytes);
+  const decoded = kind === "application/yaml" ? await decodeYaml(bytes) : decodeJson(bytes);
   const { value } = decoded;
   if (!isObject(value)) throw badRequest("the body must be one JSON object");
   return { value, duplicates: decoded.duplicates };
