@@ -6,15 +6,17 @@
  * (octal file modes); writing gives the layout Talos itself writes, with every long line whole.
  */
 import { CodedError, isObject, messageOf, type JsonObject } from "@kontinuum/std";
-import { parseAllDocuments, stringify, type ScalarTag } from "yaml";
+import { isScalar, parseAllDocuments, stringify, visit, type Document, type ScalarTag } from "yaml";
 
 /** One YAML document of a configuration or of a patch. */
 export type ConfigDocument = JsonObject;
 
 /** Largest configuration text, in characters: well above any real one, below the API's 32 MiB. */
-export const configTextMax = 4 * 1024 * 1024;
+const configTextMax = 4 * 1024 * 1024;
 /** Most documents in one configuration. */
-export const documentsMax = 1_000;
+const documentsMax = 1_000;
+/** Most line ends, commas and brackets: what bounds the number of values before any is made. */
+const structureMax = 50_000;
 /** Most times an alias may be expanded. */
 const aliasMax = 100;
 
@@ -29,26 +31,77 @@ const goOctal: ScalarTag = {
 /** All values of a YAML stream, empty documents left out. Fails with `invalid_argument`. */
 export function parseYamlStream(text: string, what: string): unknown[] {
   if (text.length > configTextMax) throw invalid(`${what} exceeds ${configTextMax} characters`);
+  if (structureOf(text) > structureMax)
+    throw invalid(`${what} holds more than ${structureMax} lines and items`);
+  try {
+    return parseDocuments(text, what);
+  } catch (error) {
+    if (error instanceof RangeError) throw invalid(`${what} nests too deeply`);
+    throw error;
+  }
+}
+
+function parseDocuments(text: string, what: string): unknown[] {
   const documents = parseAllDocuments(text, {
     merge: true,
     customTags: (tags) => [goOctal, ...tags],
     prettyErrors: false,
+    // The library compares every key with every other one; `doubledKey` does it in one pass.
+    uniqueKeys: false,
   });
   const values: unknown[] = [];
   for (const document of documents) {
     const [error] = document.errors;
     // The message without the source line: the line may hold a key.
     if (error) throw invalid(`${what} is not YAML: ${error.code} at character ${error.pos[0]}`);
-    let value: unknown;
-    try {
-      value = document.toJS({ maxAliasCount: aliasMax });
-    } catch (cause) {
-      throw invalid(`${what} is not usable YAML: ${messageOf(cause)}`);
-    }
+    const doubled = doubledKey(document);
+    if (doubled !== undefined)
+      throw invalid(`${what} has the key ${JSON.stringify(doubled)} twice in one mapping`);
+    const value = valueOf(document, what);
     if (value !== null && value !== undefined) values.push(value);
     if (values.length > documentsMax) throw invalid(`${what} holds more than ${documentsMax} documents`);
   }
   return values;
+}
+
+function valueOf(document: Document.Parsed, what: string): unknown {
+  try {
+    return document.toJS({ maxAliasCount: aliasMax });
+  } catch (error) {
+    if (error instanceof RangeError) throw error;
+    throw invalid(`${what} is not usable YAML: ${messageOf(error)}`);
+  }
+}
+
+function structureOf(text: string): number {
+  let count = 0;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    // Line end, comma, [, {: each begins at most one value.
+    if (code === 0x0a || code === 0x2c || code === 0x5b || code === 0x7b) count++;
+  }
+  return count;
+}
+
+/** A key that a mapping of the document has twice, or `undefined`. */
+function doubledKey(document: Document.Parsed): string | undefined {
+  let doubled: string | undefined;
+  visit(document, {
+    Map(_, map) {
+      const seen = new Set<string>();
+      for (const { key } of map.items) {
+        const name = isScalar(key) ? String(key.value) : undefined;
+        if (name === undefined || name === "<<") continue;
+        if (seen.has(name)) {
+          doubled = name.slice(0, 128);
+          return visit.BREAK;
+        }
+        seen.add(name);
+      }
+      return undefined;
+    },
+  });
+  return doubled;
 }
 
 /** The documents of a configuration text. Fails with `invalid_argument` when one is no mapping. */

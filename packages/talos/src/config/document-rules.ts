@@ -213,7 +213,7 @@ function provisionedErrors(document: ConfigDocument): (string | false)[] {
 }
 
 /** Whether brackets and texts of an expression are closed. */
-export function isClosed(expression: string): boolean {
+function isClosed(expression: string): boolean {
   const open: string[] = [];
   let quote = "";
   for (let i = 0; i < expression.length; i++) {

@@ -23,7 +23,6 @@ import {
 const replacedPaths = new Set([
   "v1alpha1:cluster.network.podSubnets",
   "v1alpha1:cluster.network.serviceSubnets",
-  "v1alpha1:cluster.apiServer.auditPolicy",
   // A certificate and its key go together: half a pair would fit nothing.
   "v1alpha1:machine.ca",
   "v1alpha1:cluster.ca",
@@ -32,9 +31,14 @@ const replacedPaths = new Set([
   "v1alpha1:cluster.etcd.ca",
   "KubeNetworkConfig:podSubnets",
   "KubeNetworkConfig:serviceSubnets",
-  "KubeAuditPolicyConfig:configuration",
   "NetworkRuleConfig:portSelector.ports",
   "NetworkRuleConfig:ingress",
+]);
+
+/** Policies that a patch replaces as a whole unless it gives an empty one. */
+const policyPaths = new Set([
+  "v1alpha1:cluster.apiServer.auditPolicy",
+  "KubeAuditPolicyConfig:configuration",
 ]);
 
 /** Lists whose items merge when one of these keys is equal; the first key an item has counts. */
@@ -44,6 +48,9 @@ const mergedLists: ReadonlyMap<string, readonly string[]> = new Map([
   ["v1alpha1:cluster.apiServer.admissionControl", ["name"]],
   ["ExtensionServiceConfig:configFiles", ["mountPath"]],
 ]);
+
+/** Most items of one list a patch may delete: each is looked for in the whole list. */
+const deletionsMax = 1_000;
 
 /** A configuration text with patches applied in order. Fails with `invalid_argument`. */
 export function patchMachineConfig(config: string, patches: readonly string[]): string {
@@ -187,19 +194,22 @@ function deleteMarked(base: JsonObject, patch: JsonObject, place: Place): JsonOb
 
 function deleteItems(base: readonly unknown[], patch: readonly unknown[], place: Place): unknown[] {
   let kept = [...base];
+  const deletions = patch.filter((item) => isDeletion(item, place));
+  if (deletions.length > deletionsMax) {
+    throw invalid(`${place.what} deletes more than ${deletionsMax} items of ${place.trail.join(".")}`);
+  }
+  for (const { $patch: _, ...fields } of deletions) {
+    const left = kept.filter((candidate) => !matches(candidate, fields));
+    if (left.length === kept.length) throw missing(place);
+    kept = left;
+  }
+  const known = positionsOf(kept, place);
   for (const item of patch) {
-    if (!isObject(item)) continue;
-    if (isDeletion(item, place)) {
-      const { $patch: _, ...fields } = item;
-      const left = kept.filter((candidate) => !matches(candidate, fields));
-      if (left.length === kept.length) throw missing(place);
-      kept = left;
-    } else {
-      const index = indexOfSame(kept, item, place);
-      const existing = kept[index];
-      const emptied = deleteMarked(isObject(existing) ? existing : {}, item, place);
-      if (isObject(existing)) kept = kept.with(index, emptied);
-    }
+    if (!isObject(item) || "$patch" in item) continue;
+    const position = known.get(identityOf(item, place) ?? "") ?? -1;
+    const existing = kept[position];
+    const emptied = deleteMarked(isObject(existing) ? existing : {}, item, place);
+    if (isObject(existing)) kept[position] = emptied;
   }
   return kept;
 }
@@ -230,44 +240,52 @@ function mergeObject(base: JsonObject, patch: JsonObject, place: Place): JsonObj
 }
 
 function mergeValue(base: unknown, patch: unknown, place: Place): unknown {
-  if (replacedPaths.has(place.prefix + place.trail.join(".")))
-    return isEmpty(patch) ? (base ?? patch) : patch;
+  const path = place.prefix + place.trail.join(".");
+  if (policyPaths.has(path)) return isObject(patch) && Object.keys(patch).length === 0 ? base : patch;
+  if (replacedPaths.has(path)) return patch;
   if (isObject(patch)) return mergeObject(isObject(base) ? base : {}, patch, place);
   if (Array.isArray(patch)) return mergeList(Array.isArray(base) ? base : [], patch, place);
   return patch;
 }
 
-function isEmpty(value: unknown): boolean {
-  return typeof value === "object" && value !== null && Object.keys(value).length === 0;
-}
-
 function mergeList(base: readonly unknown[], patch: readonly unknown[], place: Place): unknown[] {
-  let merged = [...base];
+  const merged = [...base];
+  const known = positionsOf(base, place);
   for (const item of patch) {
-    const index = isObject(item) ? indexOfSame(merged, item, place) : -1;
-    const existing = merged[index];
-    if (!isObject(item)) {
-      merged.push(item);
-    } else if (isObject(existing)) {
+    const identity = isObject(item) ? identityOf(item, place) : undefined;
+    const position = identity === undefined ? undefined : known.get(identity);
+    const existing = position === undefined ? undefined : merged[position];
+    if (isObject(item) && isObject(existing) && position !== undefined) {
       // What identifies the item is equal; merging it would append to lists inside a selector.
-      const { [identityOf(item, place) ?? ""]: _, ...rest } = item;
-      merged = merged.with(index, mergeObject(existing, rest, place));
+      const { [identifyingKey(item, place) ?? ""]: _, ...rest } = item;
+      merged[position] = mergeObject(existing, rest, place);
     } else {
-      merged.push(mergeObject({}, item, place));
+      if (identity !== undefined) known.set(identity, merged.length);
+      merged.push(isObject(item) ? mergeObject({}, item, place) : item);
     }
   }
   return merged;
 }
 
 /** The key that identifies an item of a list whose items merge. */
-function identityOf(item: JsonObject, place: Place): string | undefined {
+function identifyingKey(item: JsonObject, place: Place): string | undefined {
   return mergedLists.get(place.prefix + place.trail.join("."))?.find((key) => key in item);
 }
 
-function indexOfSame(items: readonly unknown[], item: JsonObject, place: Place): number {
-  const key = identityOf(item, place);
-  if (key === undefined) return -1;
-  return items.findIndex((candidate) => isObject(candidate) && equal(candidate[key], item[key]));
+/** What identifies an item of such a list, or `undefined`. */
+function identityOf(item: JsonObject, place: Place): string | undefined {
+  const key = identifyingKey(item, place);
+  return key === undefined ? undefined : `${key}=${JSON.stringify(item[key])}`;
+}
+
+/** Where the items of such a list stand; the first of equal ones counts. */
+function positionsOf(items: readonly unknown[], place: Place): Map<string, number> {
+  const positions = new Map<string, number>();
+  items.forEach((item, position) => {
+    const identity = isObject(item) ? identityOf(item, place) : undefined;
+    if (identity !== undefined && !positions.has(identity)) positions.set(identity, position);
+  });
+  return positions;
 }
 
 function matches(candidate: unknown, fields: JsonObject): boolean {

@@ -10,7 +10,7 @@ import { isAddress, isNetwork } from "./ip-text.ts";
 
 /** What a value may be. */
 export type Shape =
-  | { readonly is: "text" | "bool" | "int" | "uint" | "any" | "mapping" | "args" }
+  | { readonly is: "text" | "bool" | "int" | "uint" | "mapping" | "args" }
   | {
       readonly is: "matching";
       readonly what: string;
@@ -29,8 +29,6 @@ export const bool: Shape = { is: "bool" };
 export const int: Shape = { is: "int" };
 /** A whole number from 0. */
 export const uint: Shape = { is: "uint" };
-/** Anything at all. */
-export const any: Shape = { is: "any" };
 /** A mapping whose content is Kubernetes' or another's business. */
 export const mapping: Shape = { is: "mapping" };
 /** Command line arguments: a text or a list of texts each. */
@@ -120,7 +118,7 @@ export interface Misfit {
 }
 
 /** Most misfits that are told of one document. */
-export const misfitsMax = 100;
+const misfitsMax = 100;
 
 /** All misfits of a value, for a node of Talos 1.`minor`. */
 export function misfits(value: unknown, shape: Shape, minor: number): Misfit[] {
@@ -133,8 +131,6 @@ function visit(value: unknown, shape: Shape, minor: number, path: string, found:
   if (value === null || value === undefined || found.length >= misfitsMax) return;
   const expect = (what: string): void => void found.push({ path, problem: `expected ${what}` });
   switch (shape.is) {
-    case "any":
-      return;
     case "text":
       if (!isScalar(value)) expect("a text");
       return;

@@ -26,7 +26,7 @@ export const sealedBytes = 60;
 const nonceBytes = 12;
 const tagBytes = 16;
 /** How long every unseal takes, in milliseconds, well inside a node's limit of 10 s. */
-export const unsealDelayMs = 1_000;
+const unsealDelayMs = 1_000;
 /** Most unseals that wait at once. */
 const waitingMax = 1_000;
 

@@ -30,7 +30,7 @@ export function leafAlgorithm(caKey: KeyObject): KeyAlgorithm {
 }
 
 /** Key and signature algorithm names of WebCrypto for a key of ours. */
-export function signingAlgorithm(
+function signingAlgorithm(
   key: KeyObject,
 ): webcrypto.EcKeyImportParams | webcrypto.RsaHashedImportParams | { name: "Ed25519" } {
   switch (key.asymmetricKeyType) {
