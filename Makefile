@@ -13,6 +13,7 @@ help: ## This list
 install: $(STAMP) ## Install the locked dependencies (no install script runs)
 
 $(STAMP): package-lock.json
+	@node -e 'if (Number(process.versions.node.split(".")[0]) < 20) { console.error("Node " + process.versions.node + " is too old to install with: use Node 20 or newer"); process.exit(1) }'
 	@npm ci --ignore-scripts --no-audit --no-fund
 	@touch $(STAMP)
 
