@@ -8,7 +8,8 @@
  * member and never its value.
  */
 import { at, CodedError, isObject, stringAt, type Edges } from "@kontinuum/std";
-import { parse, stringify } from "yaml";
+import { stringify } from "yaml";
+import { parseYamlStream } from "../config/config-document.ts";
 import { parseVersionContract } from "../config/version-contract.ts";
 import { generateAuthority, isPair, type CertificateAndKey } from "./certificates.ts";
 import { generateKey } from "./keys.ts";
@@ -151,13 +152,7 @@ const bundleMax = 256 * 1024;
 /** A bundle in either form. Fails with `invalid_argument` naming the member that is missing or wrong. */
 export function parseSecretsBundle(text: string): SecretsBundle {
   if (text.length > bundleMax) throw wrong("exceeds 256 KiB");
-  let value: unknown;
-  try {
-    value = parse(text, { maxAliasCount: 0 });
-  } catch {
-    // The parser quotes the line it fails on, which may hold a key.
-    throw wrong("is neither JSON nor YAML");
-  }
+  const [value] = parseYamlStream(text, "the secrets bundle");
   if (!isObject(value)) throw wrong("is not a mapping");
   return read(value, "Cluster" in value || "Certs" in value ? forms.json : forms.yaml);
 }
