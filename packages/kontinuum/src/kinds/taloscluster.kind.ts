@@ -66,7 +66,7 @@ const statusSchema = object("How far the cluster is.", {
   ),
   endpoint: optional(
     string(
-      "Host or address of the Kubernetes API, chosen once and kept: every machine's configuration names it.",
+      "Host or address of the Kubernetes API, chosen once and kept while its machine is in the cluster: every machine's configuration names it.",
     ),
   ),
   bootstrapInstance: optional(

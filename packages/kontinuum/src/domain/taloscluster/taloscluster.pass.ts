@@ -1,13 +1,13 @@
 /**
  * One pass over a living cluster: every step that is due, in order, each safe to repeat.
  *
- * keys → endpoint → configure → bootstrap → kubeconfig → addons → health → members → conditions. What must
+ * keys → endpoint → configure → bootstrap → kubeconfig → addons → left nodes → health → members → conditions. What must
  * never happen twice or differently (which keys, which endpoint, which machine starts etcd) is written
  * before it is acted on. A pass never waits for the next: it does what can be done now and reports the rest.
  */
 import { isDeepStrictEqual } from "node:util";
 import { isConditionTrue, type CachedClient } from "@kontinuum/controller";
-import type { Edges, Log } from "@kontinuum/std";
+import { isCoded, messageOf, type Edges, type Log } from "@kontinuum/std";
 import {
   endpointOf,
   generateSecretsBundle,
@@ -25,6 +25,7 @@ import {
   type TalosClusterStatus,
 } from "../../kinds/index.ts";
 import { seedAddons } from "../addon/addon.seed.ts";
+import { withDownstream } from "../downstream/downstream.ts";
 import type { Timings } from "../timings.ts";
 import {
   bundleText,
@@ -39,6 +40,7 @@ import { describeTalosFailure, talosAccess, type TalosAccess } from "./talos-acc
 import { configureMember, isConfigured } from "./taloscluster.configure.ts";
 import type { HealthMemory } from "./taloscluster.health.ts";
 import { currentKubeconfig } from "./taloscluster.kubeconfig.ts";
+import { removeLeftNodes } from "./taloscluster.nodes.ts";
 import { addonsReport, clusterStatus, type ClusterReport } from "./taloscluster.status.ts";
 
 /** What a pass works with. */
@@ -64,6 +66,17 @@ export class ClusterPass {
 
   /** Does what can be done now. Resolves with when to look again, in milliseconds. */
   async run(): Promise<number> {
+    try {
+      return await this.#steps();
+    } catch (error) {
+      // Versions we don't know, an endpoint that is no host: only a change of the spec helps.
+      if (!isCoded(error, "invalid_argument")) throw error;
+      await this.#report(notReady("InvalidSpec", error.message));
+      return this.#context.timings.healthRecheckMs;
+    }
+  }
+
+  async #steps(): Promise<number> {
     const { client, edges, timings } = this.#context;
     const secret = await ensureClusterSecret(client, this.#cluster, () => this.#newBundle());
     const bundle = parseSecretsBundle(bundleText(secret));
@@ -95,7 +108,23 @@ export class ClusterPass {
     await storeKubeconfig(client, secret, kubeconfig);
     // Before the health check: machines become ready only after the addon that brings the network.
     await seedAddons(client, this.#cluster);
+    await this.#forgetLeftMachines(kubeconfig);
     return this.#converge(access);
+  }
+
+  /** Best effort: while the cluster's own API is not up there is nobody to ask, and the next pass tries again. */
+  async #forgetLeftMachines(kubeconfig: string): Promise<void> {
+    const { edges, log, signal } = this.#context;
+    const names = this.#members.map(({ instance }) => instance.metadata.name);
+    try {
+      const removed = await withDownstream(kubeconfig, edges, ({ client }) =>
+        removeLeftNodes(client, names, signal),
+      );
+      if (removed.length > 0) log.info("removed nodes of machines that left", { nodes: removed });
+    } catch (error) {
+      if (signal.aborted) throw error;
+      log.debug("the cluster's API does not answer yet", { reason: messageOf(error) });
+    }
   }
 
   #controlPlane(): Member[] {
@@ -109,10 +138,9 @@ export class ClusterPass {
 
   /** The address every configuration will name, and where the keys lie: chosen once, kept in status. */
   async #settleEndpoint(): Promise<void> {
-    const { spec, status } = this.#cluster;
-    const endpoint = spec.controlPlane.endpoint || status?.endpoint || this.#controlPlane()[0]?.address;
+    const endpoint = chooseEndpoint(this.#cluster, this.#controlPlane());
     await this.#save({
-      ...status,
+      ...this.#cluster.status,
       secretRef: { name: clusterSecretName(this.#cluster), namespace: systemNamespace },
       ...(endpoint === undefined ? {} : { endpoint }),
     });
@@ -239,6 +267,22 @@ export class ClusterPass {
       status,
     });
   }
+}
+
+/**
+ * Host of the Kubernetes API: what the spec says, else the one in use, else the first machine. One in use is given up
+ * only when its machine left the cluster and another one serves: machines find each other without it, but this hub
+ * and new machines would knock at a closed door. Pure.
+ */
+export function chooseEndpoint(
+  { spec, status }: TalosCluster,
+  controlPlane: readonly Member[],
+): string | undefined {
+  if (spec.controlPlane.endpoint) return spec.controlPlane.endpoint;
+  const used = status?.endpoint;
+  if (used === undefined) return controlPlane[0]?.address;
+  if (controlPlane.some(({ address }) => address === used)) return used;
+  return controlPlane.find(({ instance }) => isConfigured(instance))?.address ?? used;
 }
 
 const noMachines: readonly ClusterReport[] = notReady(

@@ -29,6 +29,7 @@ import { conditions, nodeRegistration, nodeStatus } from "./node-object.ts";
 import type { PodAddresses } from "./pod-address.ts";
 import type { PodRunner } from "./pod-runner.ts";
 import { replicaSetController } from "./replica-set.controller.ts";
+import { podGarbageController } from "./pod-gc.controller.ts";
 import { schedulerController } from "./scheduler.controller.ts";
 import { loadBalancerStandIn, standInStarter } from "./stand-ins.ts";
 import { statefulSetController } from "./stateful-set.controller.ts";
@@ -84,6 +85,7 @@ export class ClusterKubernetes implements Kubernetes {
         daemonSetController(),
         jobController(),
         schedulerController(),
+        podGarbageController(),
         endpointSliceController(),
         loadBalancerStandIn(() => this.#address()),
         this.#kubelet.controller(),
