@@ -80,10 +80,14 @@ export async function runCrashRounds(plan: CrashPlan): Promise<CrashResult> {
 
 async function boot(url: string): Promise<{ server: Running; port: number }> {
   const server = start(process.execPath, ["--no-warnings", program, url]);
-  const port = await waitFor("the store to serve", () => {
-    if (server.child.exitCode !== null) throw new Error(`the store did not start: ${server.output()}`);
-    return Number(/serving (\d+)/.exec(server.output())?.[1] ?? 0) || undefined;
-  });
+  const port = await waitFor(
+    "the store to serve",
+    () => {
+      if (server.child.exitCode !== null) throw new Error(`the store did not start: ${server.output()}`);
+      return Number(/serving (\d+)/.exec(server.output())?.[1] ?? 0) || undefined;
+    },
+    120_000,
+  );
   return { server, port };
 }
 

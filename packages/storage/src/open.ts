@@ -20,6 +20,9 @@ export interface OpenOptions {
   readonly encryption?: Omit<EncryptionOptions, "random">;
 }
 
+/** Most revisions that `memory://` keeps by default. */
+const memoryRevisions = 20_000;
+
 /** The forms of URL that {@link openStore} takes, for messages and help texts. */
 export const storeUrlForms = [
   "memory://",
@@ -57,7 +60,10 @@ async function openPlain(url: string, edges: Edges, options: OpenOptions): Promi
   const rest = match?.[2] ?? "";
   switch (scheme) {
     case "memory":
-      return new EngineStore(new MemoryBackend(edges), edges, options.retention);
+      return new EngineStore(new MemoryBackend(edges), edges, {
+        maxRevisions: memoryRevisions,
+        ...options.retention,
+      });
     case "sqlite":
       return new EngineStore(SqliteBackend.open(sqlitePath(rest), edges), edges, options.retention);
     case "postgres":

@@ -17,6 +17,8 @@ export interface Retention {
   readonly retainRevisions: number;
   /** History younger than this is kept, milliseconds. Default 300,000. */
   readonly retainMs: number;
+  /** The most revisions kept, however young: what bounds disk and memory. Default 200,000; 20,000 in memory. */
+  readonly maxRevisions: number;
 }
 
 /** What applies when nothing is said. */
@@ -24,6 +26,7 @@ export const defaultRetention: Retention = {
   intervalMs: 300_000,
   retainRevisions: 1_000,
   retainMs: 300_000,
+  maxRevisions: 200_000,
 };
 
 /** Length of one slice of removal, milliseconds. */
@@ -46,6 +49,7 @@ export class Compactor {
   #sweepTimer: Timer | undefined;
   #sweeping: Promise<void> | undefined;
   #closed = false;
+  #shrinking = false;
 
   constructor(backend: Backend, edges: Edges, retention: Retention) {
     this.#backend = backend;
@@ -69,6 +73,20 @@ export class Compactor {
         if (again !== undefined) this.sweepSoon(again);
       });
     });
+  }
+
+  /** A write has made `revision`: more than the most that may be kept is compacted at once. */
+  grown(revision: Revision): void {
+    const { maxRevisions, intervalMs } = this.#retention;
+    // A quarter more, so that the mark moves in steps and not with every write.
+    if (
+      intervalMs <= 0 ||
+      this.#shrinking ||
+      revision - this.#backend.known.compactRevision <= maxRevisions * 1.25
+    )
+      return;
+    this.#shrinking = true;
+    void this.#compactTo(revision - maxRevisions).finally(() => (this.#shrinking = false));
   }
 
   /** Removes everything below the mark before it resolves. */
@@ -106,10 +124,14 @@ export class Compactor {
     }
     // The newest of the aged samples is all that is needed from now on.
     this.#samples.splice(0, Math.max(0, drop - 1));
+    const { retainRevisions } = this.#retention;
+    await this.#compactTo(Math.min(aged, this.#backend.known.revision - retainRevisions));
+  }
+
+  async #compactTo(target: Revision): Promise<void> {
     try {
-      const { revision, compactRevision } = await this.#backend.position();
-      const target = Math.min(aged, revision - this.#retention.retainRevisions);
-      if (target <= compactRevision) return;
+      const { compactRevision } = await this.#backend.position();
+      if (this.#closed || target <= compactRevision) return;
       await this.#backend.setCompact(target);
       this.sweepSoon();
     } catch (error) {

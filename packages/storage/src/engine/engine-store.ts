@@ -70,10 +70,12 @@ export class EngineStore implements Store {
   async txn(request: TxnRequest, options?: CallOptions): Promise<TxnResult> {
     this.#checkOpen(options);
     const plan = planTxn(request);
-    return this.#writer.submit(
+    const result = await this.#writer.submit(
       { needs: needsOf(plan), bytes: plan.bytes, run: (session) => evaluate(session, plan) },
       options?.signal,
     );
+    this.#compactor.grown(result.revision);
+    return result;
   }
 
   watch(request: WatchRequest): Watch {

@@ -25,7 +25,7 @@ import type {
 } from "../../engine/backend.ts";
 import { LeaseDeadlines } from "../../engine/lease-deadlines.ts";
 import { PairCache } from "../../engine/pair-cache.ts";
-import type { Span } from "../../engine/span.ts";
+import { pointSpan, type Span } from "../../engine/span.ts";
 import { compacted, fault, futureRevision } from "../../faults.ts";
 import { checks, describeRow } from "./checks.ts";
 import { canonicalPath, closeDatabase, openDatabase } from "./database.ts";
@@ -33,6 +33,9 @@ import { bytes, columns, decodePair, integer, scalar } from "./rows.ts";
 import { isDeviceFailure, sqliteFault } from "./sqlite-faults.ts";
 import { Statements } from "./statements.ts";
 import { Sweeper } from "./sweeper.ts";
+
+/** Pairs that a scan reads in one turn of the event loop. */
+const sliceSize = 2_000;
 
 /** A backend over one SQLite file. */
 export class SqliteBackend implements Backend {
@@ -81,10 +84,46 @@ export class SqliteBackend implements Backend {
   }
 
   async scan(scan: Scan): Promise<Scanned & { at: Revision }> {
-    if (scan.revision > this.#revision) throw futureRevision(scan.revision, this.#revision);
-    if (scan.revision > 0 && scan.revision < this.#compactRevision)
-      throw compacted(scan.revision, this.#compactRevision);
-    return this.#guard(() => ({ ...this.#scan(scan), at: this.#revision }));
+    const at = this.#revision;
+    this.#checkRevision(scan.revision);
+    const large = scan.limit === 0 || scan.limit > sliceSize;
+    if (scan.span.single || scan.countOnly === true || !large)
+      return this.#guard(() => ({ ...this.#scan(scan), at }));
+    return { ...(await this.#sliced(scan)), at };
+  }
+
+  /** A long scan in slices of one state, so that it holds nobody up for long. */
+  async #sliced(scan: Scan): Promise<Scanned> {
+    const revision = scan.revision > 0 ? scan.revision : this.#revision;
+    const kvs: KeyValue[] = [];
+    let { span } = scan;
+    for (;;) {
+      const wanted = scan.limit === 0 ? sliceSize : Math.min(sliceSize, scan.limit - kvs.length);
+      const slice = this.#guard(() => this.#slice({ ...scan, span, revision, limit: wanted }));
+      for (const kv of slice) kvs.push(kv);
+      const last = slice.at(-1);
+      if (!last || slice.length < wanted) return { kvs, count: kvs.length };
+      if (kvs.length === scan.limit) {
+        const past = revision < this.#revision ? revision : 0;
+        return { kvs, count: this.#guard(() => this.#count(scan.span, past)) };
+      }
+      span =
+        scan.descending === true
+          ? { ...span, end: last.key }
+          : { ...span, start: pointSpan(last.key).end ?? last.key };
+      await new Promise<void>((next) => setImmediate(next));
+      // Writes that came between do not show: what was begun is of one revision, unless that is compacted.
+      this.#checkRevision(revision);
+    }
+  }
+
+  #slice(scan: Scan): KeyValue[] {
+    return scan.revision < this.#revision ? this.#pairsAt(scan) : this.#pairsNow(scan);
+  }
+
+  #checkRevision(revision: Revision): void {
+    if (revision > this.#revision) throw futureRevision(revision, this.#revision);
+    if (revision > 0 && revision < this.#compactRevision) throw compacted(revision, this.#compactRevision);
   }
 
   async write(_needs: Needs, work: (session: Session) => void): Promise<void> {

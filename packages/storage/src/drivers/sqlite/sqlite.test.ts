@@ -1,8 +1,11 @@
+import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { test } from "node:test";
 import { seededRandom, SimulatedClock, systemEdges } from "@kontinuum/std";
 import { testContract } from "../../contract/suite.ts";
+import { prefixRange } from "../../contract.ts";
 import { openStore } from "../../open.ts";
 
 testContract("sqlite", async () => {
@@ -17,4 +20,39 @@ testContract("sqlite", async () => {
       await rm(folder, { recursive: true });
     },
   };
+});
+
+test("a long range is of one revision although it is read in slices between writes", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "storage-slices-"));
+  const store = await openStore(`sqlite://${folder}/a.db`, systemEdges({ clock: new SimulatedClock() }));
+  const key = (i: number): string => `/k/${String(i).padStart(5, "0")}`;
+  for (let i = 0; i < 7_000; i += 100)
+    await store.txn({
+      success: Array.from({ length: 100 }, (_, j) => ({ type: "put", key: key(i + j), value: "old" })),
+    });
+  for (const descending of [false, true]) {
+    const reading = store.range({ ...prefixRange("/k/"), sort: { by: "key", descending } });
+    const limited = store.range({ ...prefixRange("/k/"), limit: 4_500, sort: { by: "key", descending } });
+    // Behind and before where the readers stand.
+    const writing = [6_999, 3_500, 0].map((i) =>
+      store.txn({ success: [{ type: "put", key: key(i), value: "new" }] }),
+    );
+    const deleting = store.txn({ success: [{ type: "delete", key: key(descending ? 10 : 6_990) }] });
+    const [all, page] = await Promise.all([reading, limited]);
+    const expected = Array.from({ length: 7_000 }, (_, i) => key(i));
+    if (descending) expected.splice(6_990, 1);
+    if (descending) expected.reverse();
+    assert.deepEqual(
+      all.kvs.map((kv) => kv.key.toString()),
+      expected,
+    );
+    assert.ok(all.kvs.every((kv) => kv.modRevision <= all.revision));
+    assert.deepEqual(
+      [all.count, page.kvs.length, page.count, page.more],
+      [expected.length, 4_500, expected.length, true],
+    );
+    await Promise.all([...writing, deleting]);
+  }
+  await store.close();
+  await rm(folder, { recursive: true });
 });
