@@ -21,9 +21,11 @@ import { TicketKeys } from "./auth/ticket-keys.ts";
 import { Tickets } from "./auth/tickets.ts";
 import { builtInCatalog, loadCatalog } from "./catalog/catalog.ts";
 import { ImageInventory } from "./catalog/inventory.ts";
+import { ConsoleSockets } from "./console/sockets.ts";
 import type { Config } from "./config/config.ts";
 import { Doctor } from "./doctor/doctor.ts";
 import { GoldenBuilds } from "./golden/builds.ts";
+import { EventFile } from "./events/event-file.ts";
 import { EventLog } from "./events/event-log.ts";
 import { StreamHub } from "./events/stream-hub.ts";
 import { Keeper } from "./housekeeping/keeper.ts";
@@ -37,8 +39,10 @@ import type { Services } from "./http/services.ts";
 import { replayReply } from "./http/replay.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import type { CatalogImage } from "./model/image.ts";
+import { Observer } from "./observer/observer.ts";
 import { machineRecordSchema } from "./operations/record.ts";
 import { OperationRunner } from "./operations/runner.ts";
+import type { Provider } from "./provider/contract.ts";
 import { createProvider } from "./provider/registry.ts";
 import type { DemoHook } from "./providers/demo/hook.ts";
 import { MachineService } from "./service/machines.ts";
@@ -72,6 +76,8 @@ export interface KrytonOptions {
   readonly projects?: () => readonly string[];
   /** Images beside the catalog's. */
   readonly extraImages?: readonly CatalogImage[];
+  /** A provider of the embedding program's own, instead of the configured one. */
+  readonly provider?: Provider;
   /** Boots something behind demo machines. */
   readonly onMachine?: DemoHook;
   /** Pages beside the API, given what they may use. */
@@ -95,7 +101,9 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
   const { store, edges, config, sealer } = options;
   const catalog =
     config.imagesFile === "" ? builtInCatalog(options.extraImages) : await loadCatalog(config.imagesFile);
-  const provider = await createProvider({ store, edges, config, catalog, onMachine: options.onMachine });
+  const provider =
+    options.provider ??
+    (await createProvider({ store, edges, config, catalog, onMachine: options.onMachine }));
   const authenticator = options.authenticator ?? (await openAuthenticator(config, edges));
   const tls = await readTls(config);
   const documents = new Documents(store, edges.log);
@@ -172,6 +180,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
   const tickets = new Tickets({
     edges,
     keys: new TicketKeys(store, edges, sealer),
+    holds: (issuer) => authenticator.stillValid(issuer),
     secure: () => tls !== undefined || config.publicUrl.startsWith("https://"),
   });
   const services: Services = {
@@ -230,6 +239,8 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     pages: options.pages?.(services),
   });
   const server = createServer(tls, handler);
+  const consoles = new ConsoleSockets(services, pipeline);
+  server.on("upgrade", (incoming, socket, head) => void consoles.upgrade(incoming, socket, head));
   authenticator.onChange?.(() => streams.recheck());
 
   const expiry = new Expiry({
@@ -240,6 +251,11 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     intervalMs: config.reconcileIntervalMs,
     onExpired: () =>
       metrics.count("kryton_machines_expired_total", "Machines deleted because their time was over."),
+  });
+  const observer = new Observer({ store, edges, leadership, provider, projects });
+  const eventFile = config.eventsFile === "" ? undefined : new EventFile(config.eventsFile, edges);
+  await eventFile?.import(store).catch((error: unknown) => {
+    throw new CodedError("invalid_argument", `KRYTON_EVENTS_FILE: ${messageOf(error)}`);
   });
   const keeper = new Keeper({ store, edges, leadership, retention: config.eventsRetention });
   const stopping = new AbortController();
@@ -258,9 +274,11 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
       await settings.seed(ownsFiles(config) ? await importSettings(config, settings, edges) : {});
       await Promise.all([ready.promise, runner.start()]);
       streams.start();
+      eventFile?.follow(events);
       loops.push(
         expiry.run(stopping.signal),
         keeper.run(stopping.signal),
+        observer.run(stopping.signal),
         webhooks.run(stopping.signal),
         settings.run(stopping.signal),
       );
@@ -270,11 +288,13 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     async stop() {
       const closed = closeServer(server, config.shutdownTimeoutMs, edges);
       streams.stop();
+      consoles.stop();
       await closed;
       stopping.abort();
       await runner.stop();
       await session.stop();
       await Promise.allSettled([...loops, mirrored]);
+      await eventFile?.stop();
       authenticator.close?.();
       await provider.close?.();
     },

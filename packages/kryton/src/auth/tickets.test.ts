@@ -98,10 +98,10 @@ test("a replica on the same store accepts a ticket, another installation does no
   await using replica = await start({
     store: api.store,
     sealer: api.sealer,
-    keys: { k: { role: "viewer", projects: ["*"] } },
+    keys: { k: { role: "operator", projects: ["*"], name: "a|b" } },
   });
   assert.equal((await replica.call("GET", path)).status, 501);
-  await using stranger = await start({ keys: { k: { role: "viewer", projects: ["*"] } } });
+  await using stranger = await start({ keys: { k: { role: "operator", projects: ["*"], name: "a|b" } } });
   assert.equal((await stranger.call("GET", path)).status, 401);
 });
 

@@ -6,11 +6,11 @@
  * only when no `Authorization` header is sent.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Edges } from "@kontinuum/std";
 import { formatTime } from "../model/bytes.ts";
 import { KrytonError } from "../model/errors.ts";
-import { hasRole, type Principal, type Role } from "../model/principal.ts";
+import { hasRole, roles, type Principal, type Role } from "../model/principal.ts";
 import type { TicketKeys } from "./ticket-keys.ts";
 
 /** Life of a ticket, seconds. */
@@ -39,7 +39,12 @@ export interface TicketsOptions {
   readonly keys: TicketKeys;
   /** True when browsers reach the API over https. */
   secure(incoming: IncomingMessage): boolean;
+  /** False once the caller who asked for a ticket has lost what made it possible. */
+  holds(issuer: Principal): boolean;
 }
+
+/** Sets a header of the answer; absent where there is no ordinary answer (an upgrade). */
+export type CookieSetter = ((value: string) => void) | undefined;
 
 /** The role behind a ticket's principal: `viewer` may watch, `operator` may type. */
 export type TicketRole = Extract<Role, "viewer" | "operator">;
@@ -56,23 +61,24 @@ export class Tickets {
   async issue(
     subject: TicketSubject,
     incoming: IncomingMessage,
-    outgoing: ServerResponse,
+    setCookie: CookieSetter,
   ): Promise<{ ticket: string; expiresAt: string }> {
     const key = await this.#options.keys.signing();
     const expires = Math.floor(this.#options.edges.clock.now() / 1000) + ticketSeconds;
-    const role: TicketRole = hasRole(subject.principal, "operator") ? "operator" : "viewer";
+    const issuer = subject.principal.issuer ?? subject.principal;
     const fields = [
       version,
       key.id,
       String(expires),
       subject.project,
       subject.machineId,
-      role,
-      subject.principal.name,
+      issuer.role,
+      issuer.projects.join(","),
+      issuer.name,
     ];
     const payload = Buffer.from(fields.map(encodeURIComponent).join("|"), "utf8").toString("base64url");
     const ticket = `${payload}.${sign(payload, key.secret)}`;
-    this.#setCookie(ticket, subject.machineId, incoming, outgoing);
+    setCookie?.(this.#cookie(ticket, subject.machineId, incoming));
     return { ticket, expiresAt: formatTime(expires * 1000) };
   }
 
@@ -82,8 +88,8 @@ export class Tickets {
    */
   async admit(
     incoming: IncomingMessage,
-    outgoing: ServerResponse,
     query: URLSearchParams,
+    setCookie: CookieSetter,
   ): Promise<Principal | undefined> {
     const path = (incoming.url ?? "").split("?", 1)[0] ?? "";
     const machineId = consolePath.exec(path)?.[1];
@@ -99,8 +105,9 @@ export class Tickets {
         reason ??= checked;
         continue;
       }
-      if (ticket === fromQuery && ticket !== fromCookie)
-        this.#setCookie(ticket, machineId, incoming, outgoing);
+      if (ticket === fromQuery && ticket !== fromCookie) {
+        setCookie?.(this.#cookie(ticket, machineId, incoming));
+      }
       return checked;
     }
     if (reason === undefined) return undefined;
@@ -112,26 +119,27 @@ export class Tickets {
   async #check(ticket: string, machineId: string): Promise<Principal | string> {
     const [payload = "", signature = "", ...rest] = ticket.split(".");
     const fields = Buffer.from(payload, "base64url").toString("utf8").split("|").map(decode);
-    const [form, keyId, expires, project, machine, role, name] = fields;
-    if (rest.length > 0 || fields.length !== 7 || form !== version) return "not a console ticket";
+    const [form, keyId, expires, project, machine, role, projects, name] = fields;
+    if (rest.length > 0 || fields.length !== 8 || form !== version) return "not a console ticket";
     const key = keyId === undefined ? undefined : await this.#options.keys.verifying(keyId);
     if (!key) return "the ticket was signed with an unknown key";
     if (!equal(sign(payload, key.secret), signature)) return "the ticket's signature is wrong";
     if (this.#options.edges.clock.now() >= Number(expires) * 1000) return "the ticket is expired";
     if (machine !== machineId) return "the ticket is for another machine";
-    if (project === undefined || name === undefined || (role !== "viewer" && role !== "operator")) {
+    const issuerRole = roles.find((known) => known === role);
+    if (project === undefined || name === undefined || projects === undefined || !issuerRole) {
       return "not a console ticket";
     }
-    return { name: name.endsWith(" (console)") ? name : `${name} (console)`, role, projects: [project] };
+    const issuer: Principal = { name, role: issuerRole, projects: projects.split(",") };
+    if (!this.#options.holds(issuer)) return "the caller who asked for the ticket has no access any more";
+    const typing: TicketRole = hasRole(issuer, "operator") ? "operator" : "viewer";
+    return { name: `${name} (console)`, role: typing, projects: [project], issuer };
   }
 
-  #setCookie(ticket: string, machineId: string, incoming: IncomingMessage, outgoing: ServerResponse): void {
+  #cookie(ticket: string, machineId: string, incoming: IncomingMessage): string {
     const secure = this.#options.secure(incoming) ? "; Secure" : "";
-    outgoing.setHeader(
-      "Set-Cookie",
-      `${ticketCookie}=${ticket}; Path=/api/v1/machines/${encodeURIComponent(machineId)}/; ` +
-        `Max-Age=${ticketSeconds}; HttpOnly; SameSite=Strict${secure}`,
-    );
+    const path = `/api/v1/machines/${encodeURIComponent(machineId)}/`;
+    return `${ticketCookie}=${ticket}; Path=${path}; Max-Age=${ticketSeconds}; HttpOnly; SameSite=Strict${secure}`;
   }
 }
 

@@ -52,7 +52,9 @@ export async function proxyConsole(
   const url = incoming.url ?? "";
   const path = url.split("?", 1)[0] ?? "";
   if (!path.includes("/console/~")) {
-    const { ticket } = await services.tickets.issue({ project, machineId, principal }, incoming, outgoing);
+    const { ticket } = await services.tickets.issue({ project, machineId, principal }, incoming, (cookie) =>
+      outgoing.setHeader("Set-Cookie", cookie),
+    );
     const rest = upstreamPath(url, machineId);
     const base = `/api/v1/machines/${encodeURIComponent(machineId)}/console/~${ticket}`;
     return { status: 302, headers: { Location: `${base}${rest}`, "Cache-Control": "no-store" } };

@@ -6,9 +6,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { messageOf, type Edges } from "@kontinuum/std";
 import type { Authenticator, AuthRequest } from "../auth/authenticator.ts";
 import type { FailureLimit } from "../auth/failure-limit.ts";
-import type { Tickets } from "../auth/tickets.ts";
+import type { CookieSetter, Tickets } from "../auth/tickets.ts";
 import { invalidRequest, KrytonError } from "../model/errors.ts";
-import { allowed, hasRole, type Principal } from "../model/principal.ts";
+import { allowed, hasRole, type Principal, type Role } from "../model/principal.ts";
 import type { Asking } from "../service/machines.ts";
 import { readBody } from "./decode.ts";
 import { fingerprintOf, type Idempotency, type Keyed } from "./idempotency.ts";
@@ -76,13 +76,38 @@ export class Pipeline {
   }
 
   /** Everything before routing that also holds for unknown paths: who is it, and may they ask at all. */
-  async admit(request: Request): Promise<Principal> {
-    const { authenticator, failures, rateLimit, allowedHosts, edges } = this.#options;
-    const { incoming } = request;
+  async admit({ incoming, outgoing, requestId }: Omit<Request, "params">): Promise<Principal> {
+    return this.#admit(incoming, requestId, (cookie) => outgoing.setHeader("Set-Cookie", cookie));
+  }
+
+  /** As {@link Pipeline.admit}, for an upgrade. */
+  admitSocket(incoming: IncomingMessage, requestId: string): Promise<Principal> {
+    return this.#admit(incoming, requestId, undefined);
+  }
+
+  /** The project a caller means; throws when it is not configured or not the caller's. */
+  projectFor(principal: Principal, role: Role, given: unknown): string {
+    const fallback = principal.issuer ? principal.projects[0] : undefined;
+    const project =
+      typeof given === "string" && given !== "" ? given : (fallback ?? this.#options.defaultProject());
+    if (!this.#options.projects().includes(project)) {
+      throw invalidRequest(`project ${JSON.stringify(project.slice(0, 80))} is not configured`);
+    }
+    if (!hasRole(principal, role)) throw tooLow(role);
+    if (!allowed(principal, role, project)) {
+      throw new KrytonError("FORBIDDEN", `project ${project} is not among the caller's projects`);
+    }
+    return project;
+  }
+
+  async #admit(incoming: IncomingMessage, requestId: string, setCookie: CookieSetter): Promise<Principal> {
+    const { authenticator, failures, rateLimit, allowedHosts, edges, tickets } = this.#options;
     if (authenticator.mode === "disabled") guardLoopback(incoming, allowedHosts);
     const address = incoming.socket.remoteAddress ?? "";
-    const ticket = await this.#ticket(request);
-    let principal = ticket;
+    let principal: Principal | undefined;
+    if (incoming.headers.authorization === undefined) {
+      principal = await tickets.admit(incoming, queryOf(incoming), setCookie);
+    }
     if (!principal) {
       const wait = failures.waitMs(address);
       if (wait > 0) {
@@ -95,7 +120,7 @@ export class Pipeline {
     if (!principal) {
       // Asking without credentials is no guess; presenting wrong ones is.
       if (presentsCredentials(incoming)) failures.failed(address);
-      edges.log.warn("sign-in failed", { request_id: request.requestId, address, path: pathOf(incoming) });
+      edges.log.warn("sign-in failed", { request_id: requestId, address, path: pathOf(incoming) });
       throw new KrytonError("UNAUTHORIZED", "unauthorized", {
         hint: "Send Authorization: Bearer with a valid API key.",
       });
@@ -173,15 +198,7 @@ export class Pipeline {
           access.kind === "project" && access.from === "body"
             ? opened.raw["project"]
             : queryOf(request.incoming).get("project");
-        const project = typeof given === "string" && given !== "" ? given : this.#options.defaultProject();
-        if (!this.#options.projects().includes(project)) {
-          throw invalidRequest(`project ${JSON.stringify(project.slice(0, 80))} is not configured`);
-        }
-        if (!allowed(principal, access.role, project)) {
-          if (!hasRole(principal, access.role)) throw tooLow(access.role);
-          throw new KrytonError("FORBIDDEN", `project ${project} is not among the caller's projects`);
-        }
-        return project;
+        return this.projectFor(principal, access.role, given);
       }
     }
   }
@@ -194,13 +211,6 @@ export class Pipeline {
   ): Omit<Call<undefined>, "body"> {
     const { incoming, outgoing, requestId, params } = request;
     return { principal, project, params, query: queryOf(incoming), requestId, asking, incoming, outgoing };
-  }
-
-  /** The principal of a console ticket, when the request carries a good one and needs one. */
-  async #ticket(request: Request): Promise<Principal | undefined> {
-    const { incoming, outgoing } = request;
-    if (incoming.headers.authorization !== undefined) return undefined;
-    return this.#options.tickets.admit(incoming, outgoing, queryOf(incoming));
   }
 }
 

@@ -13,6 +13,8 @@ export interface Principal {
   readonly role: Role;
   /** Project names, or `*` for all. */
   readonly projects: readonly string[];
+  /** For the bearer of a console ticket: who asked for it. */
+  readonly issuer?: Principal;
 }
 
 /** True when `principal` holds `needed` or more. */

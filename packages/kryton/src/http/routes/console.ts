@@ -106,7 +106,11 @@ export function consoleRoutes(services: Services): Route[] {
       async (call) => {
         const { principal, project, incoming, outgoing } = call;
         await machines.find(project, idOf(call));
-        return ok(await tickets.issue({ project, machineId: idOf(call), principal }, incoming, outgoing));
+        return ok(
+          await tickets.issue({ project, machineId: idOf(call), principal }, incoming, (cookie) =>
+            outgoing.setHeader("Set-Cookie", cookie),
+          ),
+        );
       },
     ),
     console(""),
