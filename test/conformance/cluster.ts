@@ -1,6 +1,6 @@
 /**
  * A private server for one test file: TLS, token users, a real kubectl, and a plain HTTPS client that sees every
- * header. The store is SQLite in a temporary folder unless `KAPI_TEST_STORE` names another.
+ * header. The store is SQLite in a temporary folder unless another is given.
  */
 import "reflect-metadata";
 import { webcrypto } from "node:crypto";
@@ -100,13 +100,11 @@ export class Cluster {
     this.#agent = new https.Agent({ ca, keepAlive: true, maxSockets: 64 });
   }
 
-  static async start(options: Partial<ServerOptions> = {}): Promise<Cluster> {
+  static async start(options: Partial<ServerOptions> = {}, storeUrl?: string): Promise<Cluster> {
     const folder = await mkdtemp(path.join(os.tmpdir(), "kapi-conformance-"));
     const edges = systemEdges();
-    const store = await openStore(
-      process.env["KAPI_TEST_STORE"] ?? `sqlite://${path.join(folder, "store.db")}`,
-      edges,
-    );
+    const store =
+      options.storage ?? (await openStore(storeUrl ?? `sqlite://${path.join(folder, "store.db")}`, edges));
     const { cert, key } = await selfSigned();
     const server = createServer({
       storage: store,
