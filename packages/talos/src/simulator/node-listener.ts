@@ -51,6 +51,8 @@ interface Endpoint {
 const clientAuth = "1.3.6.1.5.5.7.3.2";
 /** How long calls under way may go on when a mode ends, milliseconds (Talos: at most 10 s). */
 const graceMs = 10_000;
+/** Who has not finished the TLS handshake by then never will, milliseconds. */
+const handshakeMs = 10_000;
 /** Connections at once per node: more than any client opens, less than would hurt the host. */
 const connectionLimit = 1024;
 
@@ -154,6 +156,7 @@ export class NodeListener {
       key: openSslPem(key),
       minVersion: "TLSv1.2",
       secureOptions: constants.SSL_OP_NO_TICKET,
+      handshakeTimeout: handshakeMs,
       requestCert: isNormal,
       rejectUnauthorized: isNormal,
       ...(isNormal ? { ca: [...mode.clientCas] } : {}),

@@ -273,15 +273,34 @@ function configuration({ config }: NodeView): ResourceDescription[] {
   );
 }
 
+/** Short names that `talosctl get` takes. */
+const aliases: Readonly<Record<string, readonly string[]>> = {
+  LinkStatuses: ["link", "links"],
+  AddressStatuses: ["address", "addresses"],
+  HostnameStatuses: ["hostname"],
+  ResolverStatuses: ["resolvers"],
+  RouteStatuses: ["route", "routes"],
+  Services: ["svc"],
+};
+
+/** `linkstatuses`, `linkstatus`, `linkstatuses.net`, `linkstatuses.net.talos`, … */
+function allAliases(type: string, displayType: string): string[] {
+  const parts = type.toLowerCase().split(".");
+  const longer = parts.slice(1).map((_, index) => parts.slice(0, index + 2).join("."));
+  return [parts[0] ?? "", displayType.toLowerCase(), ...longer];
+}
+
 const meta: readonly ResourceDescription[] = [
   ...namespaceNames.map((id) => describe(namespaceKind, id, "", { description: id }, { description: id })),
   ...resourceTypes.map(({ type, namespace, isSensitive }) => {
-    const displayType = (type.split(".")[0] ?? "").replace(/(ses|s)$/, (end) => (end === "ses" ? "s" : ""));
+    const plural = type.split(".")[0] ?? "";
+    const displayType = plural.replace(/(ses|s)$/, (end) => (end === "ses" ? "s" : ""));
     const spec = {
       resourceType: type,
       displayType,
       defaultNamespace: namespace,
-      allAliases: [type.split(".")[0]?.toLowerCase() ?? "", displayType.toLowerCase()],
+      aliases: [...(aliases[plural] ?? [])],
+      allAliases: [...allAliases(type, displayType), ...(aliases[plural] ?? [])],
       sensitivity: isSensitive ? Sensitivity.SENSITIVE : Sensitivity.NON_SENSITIVE,
     };
     return describe(definition, type.toLowerCase(), "", spec, {

@@ -28,7 +28,7 @@ export class TrustdListener {
     const { crt, key } = await certificate();
     const { address, port, onRequest } = this.#options;
     const server = http2.createSecureServer(
-      { cert: crt, key: openSslPem(key), minVersion: "TLSv1.2" },
+      { cert: crt, key: openSslPem(key), minVersion: "TLSv1.2", handshakeTimeout: 10_000 },
       onRequest,
     );
     server.on("session", (session) => {
