@@ -7,7 +7,7 @@
  * taken from it.
  */
 import { CodedError, isObject, stringAt, type JsonObject } from "@kontinuum/std";
-import { cloneJson, equalJson, own } from "../schema/json-value.ts";
+import { cloneJson, equalJson, own, printJson } from "../schema/json-value.ts";
 
 /** Review versions this server can speak, in order of preference. */
 export const conversionReviewVersions: readonly string[] = ["v1"];
@@ -49,7 +49,7 @@ function accept(original: JsonObject, converted: unknown, apiVersion: string, in
   if (!isObject(converted)) throw new Error(`${at} is not an object`);
   if (own(converted, "apiVersion") !== apiVersion)
     throw new Error(
-      `${at} has apiVersion ${JSON.stringify(own(converted, "apiVersion"))}, expected ${apiVersion}`,
+      `${at} has apiVersion ${printJson(own(converted, "apiVersion"))}, expected ${apiVersion}`,
     );
   if (own(converted, "kind") !== own(original, "kind")) throw new Error(`${at} changed its kind`);
   const before = own(original, "metadata");
@@ -84,7 +84,7 @@ export function convertedObjects(
   if (!isObject(answer) || own(answer, "kind") !== "ConversionReview")
     throw new Error("the answer is not a ConversionReview");
   if (own(answer, "apiVersion") !== "apiextensions.k8s.io/v1")
-    throw new Error(`the answer has apiVersion ${JSON.stringify(own(answer, "apiVersion"))}`);
+    throw new Error(`the answer has apiVersion ${printJson(own(answer, "apiVersion"))}`);
   const response = own(answer, "response");
   if (!isObject(response)) throw new Error("the answer has no response");
   if (own(response, "uid") !== uid) throw new Error("the answer's uid is not the request's");

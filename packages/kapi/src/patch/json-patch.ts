@@ -6,7 +6,7 @@
  * answers it. Keys named `__proto__` are ordinary keys.
  */
 import { CodedError, isObject, type JsonObject } from "@kontinuum/std";
-import { cloneJson, equalJson, own, put } from "../schema/json-value.ts";
+import { cloneJson, equalJson, own, printJson, put } from "../schema/json-value.ts";
 
 /** Most operations one patch may hold (Kubernetes limit). */
 export const maxPatchOperations = 10_000;
@@ -58,9 +58,7 @@ function parseOperation(value: unknown, index: number): Operation {
     case "copy":
       return { op, path, text, from: parsePointer(own(value, "from"), index, "from") };
     default:
-      throw malformed(
-        `json patch operation ${index}: unknown operation ${JSON.stringify(op) ?? "undefined"}`,
-      );
+      throw malformed(`json patch operation ${index}: unknown operation ${printJson(op)}`);
   }
 }
 

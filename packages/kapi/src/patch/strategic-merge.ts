@@ -8,7 +8,7 @@
  */
 import { CodedError, isObject, type JsonObject } from "@kontinuum/std";
 import type { TypeNode } from "../resource.ts";
-import { cloneJson, equalJson, own, put } from "../schema/json-value.ts";
+import { cloneJson, equalJson, own, printJson, put } from "../schema/json-value.ts";
 import { orderItems, orderMatches } from "./element-order.ts";
 
 const patchDirective = "$patch";
@@ -44,9 +44,7 @@ const isDirective = (key: string): boolean =>
   key.startsWith(orderPrefix);
 
 function unknownDirective(value: unknown): never {
-  return bad(
-    `unknown patch type: ${typeof value === "string" ? value : (JSON.stringify(value) ?? "undefined")}`,
-  );
+  return bad(`unknown patch type: ${typeof value === "string" ? value : printJson(value)}`);
 }
 
 /** A value that is new to the document: without directives and nulls. */

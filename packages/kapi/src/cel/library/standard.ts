@@ -264,13 +264,13 @@ export function durationText(value: CelDuration): string {
 
 function parseInteger(text: string): bigint {
   if (!/^[+-]?\d{1,20}$/.test(text))
-    throw new CelError(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+    throw new CelError(`strconv.ParseInt: parsing ${JSON.stringify(text.slice(0, 64))}: invalid syntax`);
   return int(BigInt(text.replace(/^\+/, "")));
 }
 
 function parseDouble(text: string): number {
   if (!/^[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity|nan)$/i.test(text.slice(0, 400)))
-    throw new CelError(`strconv.ParseFloat: parsing ${JSON.stringify(text)}: invalid syntax`);
+    throw new CelError(`strconv.ParseFloat: parsing ${JSON.stringify(text.slice(0, 64))}: invalid syntax`);
   const word = text.toLowerCase().replace(/^[+-]/, "");
   if (word.startsWith("inf")) return text.startsWith("-") ? -Infinity : Infinity;
   return Number(text);
@@ -290,13 +290,13 @@ function parseBool(text: string): boolean {
 
 function parseDuration(text: string): CelDuration {
   const ns = parseGoDuration(text);
-  if (ns === undefined) throw new CelError(`time: invalid duration ${JSON.stringify(text)}`);
+  if (ns === undefined) throw new CelError(`time: invalid duration ${JSON.stringify(text.slice(0, 64))}`);
   return new CelDuration(ns);
 }
 
 function parseTimestamp(text: string): CelTimestamp {
   const ns = parseRfc3339(text);
-  if (ns === undefined) throw new CelError(`invalid timestamp ${JSON.stringify(text)}`);
+  if (ns === undefined) throw new CelError(`invalid timestamp ${JSON.stringify(text.slice(0, 64))}`);
   return new CelTimestamp(ns);
 }
 
