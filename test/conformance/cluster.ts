@@ -105,7 +105,7 @@ export class Cluster {
     const edges = systemEdges();
     const store =
       options.storage ?? (await openStore(storeUrl ?? `sqlite://${path.join(folder, "store.db")}`, edges));
-    const { cert, key } = await selfSigned();
+    const { cert, key } = options.listen?.tls ?? (await selfSigned());
     const server = createServer({
       storage: store,
       edges,

@@ -2,9 +2,7 @@
  * The server's identity towards aggregated APIs: a client certificate of its own authority, shared by all replicas
  * through a Secret, and the ConfigMap backends read to trust it.
  */
-import "reflect-metadata";
 import { webcrypto } from "node:crypto";
-import * as x509 from "@peculiar/x509";
 import type { Transport } from "@kontinuum/controller";
 import { stringAt, type Clock } from "@kontinuum/std";
 import { remoteHeaders } from "../auth/authenticators.ts";
@@ -62,6 +60,9 @@ export async function frontProxyIdentity(
 }
 
 async function makeIdentity(now: number): Promise<FrontProxyIdentity> {
+  // Needed once in the life of a cluster: not worth the memory of every start.
+  await import("reflect-metadata");
+  const x509 = await import("@peculiar/x509");
   x509.cryptoProvider.set(webcrypto as unknown as Parameters<typeof x509.cryptoProvider.set>[0]);
   const notBefore = new Date(now - 3600_000);
   const notAfter = new Date(now + validMs);
