@@ -27,6 +27,7 @@ import { generateIdentity } from "../../packages/kontinuum/src/identity/zone-ide
 const edges = systemEdges();
 let dir: string;
 let hub: RunningProcess;
+let hubValues: Partial<Values>;
 let zone: Zone;
 let hubClient: Client;
 const running: RunningProcess[] = [];
@@ -53,12 +54,13 @@ before(async () => {
     return path.join(dir, name);
   };
   await file("ca.crt", ca.crt);
-  hub = await start({
+  hubValues = {
     KONTINUUM_SERVER_NAME: "hub",
     KONTINUUM_SERVER_STORAGE: `sqlite://${encodeURI(path.join(dir, "hub.db"))}`,
     KONTINUUM_SERVER_TLS_CERT_FILE: await file("hub.crt", server.crt),
     KONTINUUM_SERVER_TLS_KEY_FILE: await file("hub.key", openSslPem(server.key)),
-  });
+  };
+  hub = await start(hubValues);
   hubClient = new Client(hub.server.transport(hub.server.loopback), { edges });
   zone = await addZone(hubClient, edges.network, { region: "eu", zone: "a", talosAddress: "192.0.2.1" });
   await addZone(hubClient, edges.network, { region: "eu", zone: "b", talosAddress: "192.0.2.2" });
@@ -138,6 +140,17 @@ test(
     await assert.rejects(
       client.update(zoneKind.resource, { ...own, spec: { ...own.spec, domain: "evil.example" } }),
       refused,
+    );
+
+    // The hub goes and comes back: the zone's server lives through it and reports itself again.
+    const { port } = hub.server;
+    await running.splice(running.indexOf(hub), 1)[0]?.stop();
+    hub = await start({ ...hubValues, KONTINUUM_SERVER_ADDR: `127.0.0.1:${port}` });
+    hubClient = new Client(hub.server.transport(hub.server.loopback), { edges });
+    const beforeRestart = await heartbeat();
+    await eventually(
+      "it reports itself after the hub's restart",
+      async () => (await heartbeat()) !== beforeRestart,
     );
 
     await hubClient.delete(secrets, { namespace: systemNamespace, name: "eu-a-etcd-auth" });

@@ -6,7 +6,7 @@
  */
 import { column, conditionsSchema, reasonColumn, statusColumn } from "./condition.schema.ts";
 import { defineKind, type Declared } from "./kind.ts";
-import { list, object, optional, string, type Infer } from "./schema.ts";
+import { integer, list, object, optional, string, type Infer } from "./schema.ts";
 
 /** Condition types of an Instance. */
 export const instanceConditions = ["Discovered", "Configured", "Joined", "Ready"] as const;
@@ -46,6 +46,27 @@ const statusSchema = object("What was seen of the machine.", {
       address: optional(string("The candidate address that answered.")),
       uuid: optional(string("SMBIOS system UUID.")),
       certificateKey: optional(string("SHA-256 of the public key of the certificate it presented, base64.")),
+    }),
+  ),
+  hardware: optional(
+    object("What the machine is made of.", {
+      manufacturer: optional(string("Who made it.")),
+      productName: optional(string("Its model.")),
+      serialNumber: optional(string("Its serial number.")),
+      cpuCores: optional(integer("Cores of all sockets.")),
+      memoryBytes: optional(integer("Installed memory, bytes.", "int64")),
+      disks: optional(
+        list(
+          "Disks a system could be installed on.",
+          object("One disk.", {
+            name: string("Kernel name, such as sda."),
+            sizeBytes: integer("Size, bytes.", "int64"),
+            model: optional(string("Model.")),
+            serial: optional(string("Serial number.")),
+            transport: optional(string("nvme, sata, virtio, …")),
+          }),
+        ),
+      ),
     }),
   ),
   conditions: optional(conditionsSchema(instanceConditions)),

@@ -6,7 +6,7 @@
  * attempt would write the object, and so wake its own controller, for ever.
  */
 import { isCoded, type Edges } from "@kontinuum/std";
-import { probe as probeTalos } from "@kontinuum/talos";
+import { probe as probeTalos, type ProbeResult } from "@kontinuum/talos";
 import type { Cidr } from "../../config/cidr.ts";
 import type { InstanceSpec, InstanceStatus } from "../../kinds/index.ts";
 import { mayDial } from "./dial-policy.ts";
@@ -20,7 +20,12 @@ export interface ProbeAnswer {
   readonly certificateKey: string;
   /** SMBIOS system UUID; empty when the machine has none. */
   readonly uuid: string;
+  /** What it is made of, as far as it tells. */
+  readonly hardware?: NonNullable<InstanceStatus["hardware"]>;
 }
+
+/** Most disks of a machine that are kept. */
+const maxDisks = 64;
 
 /** Asks one address. Fails with a coded error when it does not answer as a machine in maintenance mode. */
 export type Probe = (
@@ -41,7 +46,32 @@ export function talosProbe(edges: Edges): Probe {
       })),
       certificateKey: seen.fingerprint,
       uuid: seen.uuid ?? "",
+      hardware: hardwareOf(seen),
     };
+  };
+}
+
+function hardwareOf({ system, cpus, memory, disks }: ProbeResult): NonNullable<InstanceStatus["hardware"]> {
+  return {
+    ...(system
+      ? {
+          manufacturer: system.manufacturer,
+          productName: system.productName,
+          serialNumber: system.serialNumber,
+        }
+      : {}),
+    ...(cpus.length > 0 ? { cpuCores: cpus.reduce((sum, { coreCount }) => sum + coreCount, 0) } : {}),
+    ...(memory ? { memoryBytes: memory.totalBytes } : {}),
+    disks: disks
+      .filter((disk) => !disk.readonly && !disk.cdrom)
+      .slice(0, maxDisks)
+      .map(({ name, sizeBytes, model, serial, transport }) => ({
+        name,
+        sizeBytes,
+        model,
+        serial,
+        transport,
+      })),
   };
 }
 

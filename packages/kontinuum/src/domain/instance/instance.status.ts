@@ -49,6 +49,7 @@ export function discoveredStatus(
       }
       status.talos = { version: answer.talosVersion };
       status.interfaces = answer.interfaces;
+      if (answer.hardware) status.hardware = answer.hardware;
       status.identity = { address, uuid: answer.uuid, certificateKey: answer.certificateKey };
       report(true, "Discovered", `reached at ${address}`);
       break;
