@@ -111,7 +111,7 @@ export function fromWire(error: unknown, details: Readonly<Record<string, unknow
       return new CodedError("permission_denied", `the store refused: ${cause.rawMessage}`, options);
     case Code.ResourceExhausted:
       // Sent by gRPC itself for a message above the server's limit.
-      return /larger than max|too large/.test(cause.rawMessage)
+      return /larger than|too large/.test(cause.rawMessage)
         ? fault("request_too_large", cause.rawMessage, options)
         : fault("overloaded", cause.rawMessage, options);
     case Code.InvalidArgument:

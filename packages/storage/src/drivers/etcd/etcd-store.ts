@@ -24,7 +24,7 @@ import {
 } from "../../contract.ts";
 import { identity } from "../../etcd/call.ts";
 import { hashPairs } from "../../engine/contents-hash.ts";
-import { maxRequestBytes, planRange, planTxn } from "../../engine/request-check.ts";
+import { maxRequestBytes } from "../../engine/request-check.ts";
 import { inSpan, spanOf } from "../../engine/span.ts";
 import { rangeMessage, rangeResultFrom, toBuffer, txnMessage, txnResultFrom } from "../../etcd/messages.ts";
 import { compacted, fault, leaseNotFound, reasonOf, storeClosed } from "../../faults.ts";
@@ -57,7 +57,6 @@ class EtcdStore implements Store {
   }
 
   async range(request: RangeRequest, options: CallOptions = {}): Promise<RangeResult> {
-    planRange(request);
     const asked = request.revision ?? 0;
     try {
       const answer = await this.#read((c, o) => c.kv.range(rangeMessage(request), o), options);
@@ -68,7 +67,6 @@ class EtcdStore implements Store {
   }
 
   async txn(request: TxnRequest, options: CallOptions = {}): Promise<TxnResult> {
-    planTxn(request);
     try {
       const answer = await this.#once((c, o) => c.kv.txn(txnMessage(request), o), options);
       return txnResultFrom(answer, Number(answer.header?.revision ?? 0n));
