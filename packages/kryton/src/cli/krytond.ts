@@ -4,14 +4,18 @@
  * Configured by environment variables only. Exit status 0 after a clean stop, 1 when the listener
  * failed, 2 for a configuration that is refused: one line says which variable and what to do.
  */
-import { CodedError, createLog, messageOf, systemEdges } from "@kontinuum/std";
+import { CodedError, createLog, isCoded, messageOf, systemEdges } from "@kontinuum/std";
 import { openStore } from "@kontinuum/storage";
 import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { readConfig, type Config } from "../config/config.ts";
 import { createKryton, type Kryton } from "../server.ts";
+import { limited } from "../provider/limited.ts";
 import { openSealer } from "../store/encryption-key.ts";
 import { refuseOldNode } from "./node-version.ts";
+
+/** How long the store may take to answer at start, milliseconds. */
+const storeLimitMs = 10_000;
 
 const usage = `krytond serves the Kryton machine API.
 
@@ -49,7 +53,16 @@ export async function krytond(args: readonly string[]): Promise<number> {
     const sqlite = /^sqlite:\/\/([^?]+)/.exec(config.storage)?.[1];
     if (sqlite !== undefined)
       await mkdir(dirname(decodeURIComponent(sqlite)), { recursive: true, mode: 0o700 });
-    const store = await openStore(config.storage, edges);
+    const storage = config.storage;
+    const store = await limited(edges.clock, storeLimitMs, () => openStore(storage, edges)).catch(
+      (error: unknown) => {
+        if (!isCoded(error, "deadline_exceeded")) throw error;
+        throw new CodedError(
+          "unavailable",
+          `KRYTON_STORAGE: the store did not answer within ${storeLimitMs / 1000} s`,
+        );
+      },
+    );
     const sealer = await openSealer(
       { file: config.encryptionKeyFile, storage: config.storage },
       store,
@@ -87,5 +100,8 @@ export async function krytond(args: readonly string[]): Promise<number> {
 
 if (import.meta.main) {
   refuseOldNode("krytond");
-  process.exitCode = await krytond(process.argv.slice(2));
+  const status = await krytond(process.argv.slice(2));
+  // What a failed start has opened must not keep the process.
+  if (status === 0) process.exitCode = 0;
+  else process.exit(status);
 }
