@@ -88,7 +88,9 @@ export function conversionErrors(conversion: unknown, path: string): readonly Fi
   const versions = own(webhook, "conversionReviewVersions");
   const versionsPath = child(webhookPath, "conversionReviewVersions");
   if (!Array.isArray(versions) || versions.length === 0) errors.push(required(versionsPath));
-  else if (!versions.some((version) => conversionReviewVersions.includes(String(version)))) {
+  else if (
+    !versions.some((version) => typeof version === "string" && conversionReviewVersions.includes(version))
+  ) {
     errors.push(
       invalid(versionsPath, versions, `must include at least one of ${conversionReviewVersions.join(", ")}`),
     );

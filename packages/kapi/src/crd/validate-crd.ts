@@ -7,7 +7,7 @@
 import { at, isDnsSubdomain, isObject, stringAt, type JsonObject } from "@kontinuum/std";
 import type { FieldError } from "../resource.ts";
 import { child, indexed, invalid, notSupported, required } from "../schema/field-error.ts";
-import { equalJson, own } from "../schema/json-value.ts";
+import { equalJson, own, printJson } from "../schema/json-value.ts";
 import { crdVersions } from "./compile-crd.ts";
 import { conversionErrors } from "./validate-conversion.ts";
 import { isDns1035Label, nameErrors } from "./validate-names.ts";
@@ -74,10 +74,11 @@ function storedVersionErrors(manifest: JsonObject, old: JsonObject | undefined, 
   const stored = Array.isArray(given) && given.length > 0 ? given : at(old, "status", "storedVersions");
   if (!Array.isArray(stored)) return;
   const names = new Set(crdVersions(manifest).map((version) => own(version, "name")));
-  stored.forEach((name: unknown, i) => {
-    if (names.has(name)) return;
-    const text = `missing from spec.versions; ${String(name)} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${String(name)} and removes ${String(name)} from status.storedVersions`;
-    errors.push(invalid(indexed("status.storedVersions", i), name, text));
+  stored.forEach((value: unknown, i) => {
+    if (names.has(value)) return;
+    const name = typeof value === "string" ? value : printJson(value);
+    const text = `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`;
+    errors.push(invalid(indexed("status.storedVersions", i), value, text));
   });
 }
 

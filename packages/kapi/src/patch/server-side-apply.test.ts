@@ -294,6 +294,18 @@ describe("server-side apply", () => {
     assert.deepEqual(fieldsOf(after, "m"), { "f:spec": { "f:replicas": {} } });
   });
 
+  test("what generated manifests hold for the server is neither applied nor owned", async () => {
+    const stored = { uid: "u", creationTimestamp: "2026-01-01T00:00:00Z", resourceVersion: "7" };
+    const config = { ...widget({ replicas: 1 }, { creationTimestamp: null }), status: { ready: false } };
+    const first = await applied(undefined, "m", config);
+    const live = {
+      ...first,
+      metadata: { ...(first["metadata"] as JsonObject), ...stored },
+      status: { ready: true },
+    };
+    assert.deepEqual(await applied(live, "m", config, { now: late }), live);
+  });
+
   test("at most ten Update entries, older ones merged by version", async () => {
     let live = await write(undefined, "m0", (o) => (spec(o)["settings"] = { k0: "" }));
     for (let i = 1; i < 15; i++) {

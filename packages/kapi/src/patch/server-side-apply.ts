@@ -8,7 +8,7 @@
  */
 import { CodedError, isObject, stringAt, type JsonObject } from "@kontinuum/std";
 import type { ResourceDefinition } from "../resource.ts";
-import { equalJson, own } from "../schema/json-value.ts";
+import { equalJson, own, put } from "../schema/json-value.ts";
 import { conflictReport, type ApplyConflict } from "./apply-conflict.ts";
 import { emptySet, equalSets, isEmptySet, setOfPath, union, type FieldSet } from "./field-set.ts";
 import { heldByLastApplied, lastAppliedAnnotation, withLastApplied } from "./last-applied.ts";
@@ -24,8 +24,15 @@ import {
   type ManagedEntry,
 } from "./managed-fields.ts";
 import { apiVersionOf, ObjectVersions, type OtherVersions } from "./object-versions.ts";
-import { applyConfiguration, reconcileWithTypes, recordWrite, type Application } from "./ownership.ts";
+import {
+  applyConfiguration,
+  reconcileWithTypes,
+  recordWrite,
+  serverFields,
+  type Application,
+} from "./ownership.ts";
 import type { FieldScope } from "./typed-compare.ts";
+import { removeFields } from "./typed-remove.ts";
 import { joinTypedErrors, typedErrors } from "./typed-value.ts";
 
 /** kubectl's own manager: its applies take over what client-side apply recorded in the annotation. */
@@ -170,7 +177,7 @@ function checkConfiguration(request: ApplyRequest, apiVersion: string): void {
   const sent = own(applied, "apiVersion");
   if (sent !== apiVersion) {
     refuse(
-      `Incorrect version specified in apply patch. Specified patch version: ${String(sent ?? "")}, expected: ${apiVersion}`,
+      `Incorrect version specified in apply patch. Specified patch version: ${typeof sent === "string" ? sent : ""}, expected: ${apiVersion}`,
     );
   }
   const list = managedFieldsOf(applied);
@@ -183,6 +190,32 @@ function checkConfiguration(request: ApplyRequest, apiVersion: string): void {
     `failed to create typed patch object (${namespace}/${name}; ${apiVersion}, Kind=${resource.kind}): ${joinTypedErrors(errors)}`,
   );
 }
+
+/**
+ * The part of a configuration that this write may change: without what belongs to other subresources, and
+ * without nulls where the server fills in (`creationTimestamp: null` of generated manifests).
+ */
+function effectiveConfiguration(request: ApplyRequest): JsonObject {
+  const { resource, applied, subresource } = request;
+  const { only, without } = scopeOf(resource, subresource);
+  const config = without ? removeFields(resource.type, applied, without) : { ...applied };
+  if (only) {
+    for (const key of Object.keys(config))
+      if (!standardFields.has(key) && !only.children.has(`f:${key}`)) delete config[key];
+  }
+  const sent = own(config, "metadata");
+  if (isObject(sent)) {
+    const metadata: JsonObject = {};
+    const isKept = (key: string): boolean =>
+      only ? key === "name" || key === "namespace" : sent[key] !== null || !serverMetadata.has(`f:${key}`);
+    for (const key of Object.keys(sent)) if (isKept(key)) put(metadata, key, sent[key]);
+    config["metadata"] = metadata;
+  }
+  return config;
+}
+
+const standardFields = new Set(["apiVersion", "kind", "metadata"]);
+const serverMetadata = serverFields.children.get("f:metadata")?.children ?? new Map<string, FieldSet>();
 
 /**
  * Applies a configuration.
@@ -210,7 +243,7 @@ export async function serverSideApply(request: ApplyRequest): Promise<ApplyOutco
   const application: Application = {
     versions,
     live,
-    config: applied,
+    config: effectiveConfiguration(request),
     managed,
     key,
     entry: { ...identity, time: now, fields: emptySet },
