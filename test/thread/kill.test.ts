@@ -44,7 +44,8 @@ test(
     t.after(() => rm(dir, { recursive: true, force: true }));
     for (let kill = 0; kill < kills; kill++) {
       const demo = start(dir, []);
-      await systemClock.sleep(500 + random.float() * wayMs);
+      await reached(demo, 1 + random.integer(lastStep));
+      await systemClock.sleep(random.float() * stepMs);
       demo.child.kill("SIGKILL");
       await demo.ended;
       t.diagnostic(`killed after: ${demo.steps().at(-1)?.trim() ?? "nothing"}`);
