@@ -169,7 +169,11 @@ export async function applyConfiguration(application: Application): Promise<Appl
   const fields = difference(scoped(fieldsOf(type, config), scope), serverFields);
   managed.set(key, { ...entry, fields });
   const merged = mergeTyped(type, live, config);
-  const object = previous ? await prune(application, merged, managed, previous) : merged;
+  // What the owner holds still has an owner: most applies leave nothing out.
+  const leavesOut =
+    previous !== undefined &&
+    (previous.apiVersion !== entry.apiVersion || !isEmptySet(difference(previous.fields, fields)));
+  const object = leavesOut ? await prune(application, merged, managed, previous) : merged;
   const conflicts = await transfer(versions, managed, key, live, object, scope, force);
   if (conflicts.size > 0) return { conflicts };
   setFields(managed, key, { ...entry, fields }, fields);
