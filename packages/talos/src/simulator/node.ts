@@ -54,7 +54,7 @@ export class SimulatedNode {
   #isCriUp = false;
   #bootTime = 0;
   #bootstrapped = Promise.withResolvers<void>();
-  #hasReaders = false;
+  #isStale = true;
   #faults: NodeFaults = {};
   #hardware: readonly ResourceDescription[] | undefined;
 
@@ -172,18 +172,20 @@ export class SimulatedNode {
     };
   }
 
-  /** The resources. Nobody pays for them before the first use; from then on they follow every change. */
+  /** The resources, brought up to date. */
   currentResources(): ResourceStore {
-    if (!this.#hasReaders) {
-      this.#hasReaders = true;
-      this.refresh();
-    }
+    if (this.#isStale) this.#describe();
     return this.resources;
   }
 
-  /** Something that resources show may have changed. */
+  /** Something that resources show may have changed. Describing them all costs: it waits for a reader. */
   refresh(): void {
-    if (!this.#hasReaders || this.#stage === "off") return;
+    if (this.resources.isWatched && this.#stage !== "off") this.#describe();
+    else this.#isStale = true;
+  }
+
+  #describe(): void {
+    this.#isStale = false;
     this.#hardware ??= hardwareResources(this.spec);
     this.resources.replace([...this.#hardware, ...stateResources(this.view())]);
   }

@@ -54,6 +54,11 @@ export class ResourceStore {
     this.#clock = clock;
   }
 
+  /** Whether somebody watches. */
+  get isWatched(): boolean {
+    return this.#watchers.size > 0;
+  }
+
   get(namespace: string, type: string, id: string): StoredResource | undefined {
     return this.#resources.get(key(namespace, type, id));
   }
