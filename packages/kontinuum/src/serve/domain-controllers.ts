@@ -1,0 +1,43 @@
+/**
+ * The controllers of a hub, in one list.
+ *
+ * A zone's own server runs none of them: it reports itself and controls nothing, because what it may write on
+ * its hub's store would not allow it to.
+ */
+import { combineControllers, type Controller } from "@kontinuum/controller";
+import type { Edges } from "@kontinuum/std";
+import { adminRbacController } from "../domain/admin-rbac/admin-rbac.controller.ts";
+import { addonController } from "../domain/addon/addon.controller.ts";
+import type { DomainContext } from "../domain/domain-context.ts";
+import { instanceResetController } from "../domain/instance-reset/instance-reset.controller.ts";
+import { instanceController } from "../domain/instance/instance.controller.ts";
+import { talosProbe } from "../domain/instance/instance.probe.ts";
+import { instancePoolController } from "../domain/instancepool/instancepool.controller.ts";
+import type { Registration } from "../domain/registry/registration.ts";
+import { registryController } from "../domain/registry/registry.controller.ts";
+import { talosClusterController } from "../domain/taloscluster/taloscluster.controller.ts";
+import { zoneController } from "../domain/zone/zone.controller.ts";
+import { version } from "../version.ts";
+import type { LazyHelm } from "./lazy-helm.ts";
+import { readPemFile } from "./pem-file.ts";
+
+/** All of them as one, with one client and shared caches. */
+export async function domainControllers(
+  domain: DomainContext,
+  registration: Registration,
+  helm: LazyHelm,
+  edges: Edges,
+): Promise<Controller> {
+  const { grpc, oidc } = domain.config;
+  const hubAuthorities = await readPemFile("KONTINUUM_SERVER_GRPC_CA_FILE", grpc.caFile);
+  return combineControllers("kontinuum", [
+    registryController(domain, registration),
+    instanceController(domain, talosProbe(edges)),
+    instancePoolController(domain),
+    talosClusterController(domain, edges.clock),
+    instanceResetController(domain),
+    addonController(domain, () => helm.get()),
+    zoneController(domain, { version, hubAuthorities }),
+    ...(oidc ? [adminRbacController(domain)] : []),
+  ]);
+}
