@@ -26,20 +26,21 @@ describe("TLS", { skip: skipUnless(openssl) }, () => {
     await ssl("req", "-x509", ...key, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=test CA");
     for (const name of ["server", "client"])
       await ssl(
-        ...[
-          "req",
-          "-x509",
-          ...key,
-          "-CA",
-          "ca.crt",
-          "-CAkey",
-          "ca.key",
-          "-keyout",
-          `${name}.key`,
-          "-out",
-          `${name}.crt`,
-        ],
-        ...["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"],
+        "req",
+        "-x509",
+        ...key,
+        "-CA",
+        "ca.crt",
+        "-CAkey",
+        "ca.key",
+        "-keyout",
+        `${name}.key`,
+        "-out",
+        `${name}.crt`,
+        "-subj",
+        `/CN=${name}`,
+        "-addext",
+        "subjectAltName=IP:127.0.0.1,DNS:localhost",
       );
   });
   after(() => rm(folder, { recursive: true }));

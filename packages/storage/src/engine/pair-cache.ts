@@ -5,7 +5,7 @@
 import type { KeyValue } from "../contract.ts";
 
 /** Bytes of keys and values held, about. */
-const pairCacheBytes = 48 * 1024 * 1024;
+const pairCacheBytes = 32 * 1024 * 1024;
 /** What one entry costs beside its bytes, about. */
 const overheadBytes = 256;
 

@@ -1,9 +1,17 @@
 /** What a restricted caller can and cannot do through the face. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { CodedError, isCoded, SimulatedClock, systemEdges, type ErrorCode } from "@kontinuum/std";
 import { prefixRange, type Store } from "../contract.ts";
 import { connectEtcd } from "../drivers/etcd/etcd-store.ts";
+import {
+  Lease,
+  LeaseKeepAliveRequestSchema,
+  type LeaseKeepAliveRequest,
+} from "../gen/etcd/etcdserverpb/rpc_pb.ts";
 import { openStore } from "../open.ts";
 import type { EtcdAccess, EtcdWrite } from "./access.ts";
 import { serveEtcd, type EtcdServer } from "./services.ts";
@@ -54,6 +62,17 @@ afterEach(async () => {
   await server.close();
   await store.close();
 });
+
+const asZone: Interceptor = (next) => (request) => {
+  request.header.set("authorization", "Bearer zone");
+  return next(request);
+};
+
+/** One request on a stream that stays open. */
+async function* keepAlives(ID: bigint): AsyncGenerator<LeaseKeepAliveRequest> {
+  yield create(LeaseKeepAliveRequestSchema, { ID });
+  await new Promise(() => {});
+}
 
 function connect(token: string): Store {
   return connectEtcd(
@@ -166,7 +185,14 @@ test("a revoked identity's streams are cut", async () => {
   const watch = zone.watch(prefixRange("/zone/"));
   await watch.ready;
   const next = watch[Symbol.asyncIterator]().next();
+  const { id } = await zone.leaseGrant(100);
+  const client = createClient(Lease, createGrpcTransport({ baseUrl: server.url, interceptors: [asZone] }));
+  const alive = client.leaseKeepAlive(keepAlives(id))[Symbol.asyncIterator]();
+  assert.equal((await alive.next()).value?.TTL, 100n);
+  const more = alive.next();
+  more.catch(() => {});
   revoke.abort();
   await denied(next, "unauthenticated");
+  await assert.rejects(more, (error) => error instanceof ConnectError && error.code === Code.Unauthenticated);
   await denied(zone.range({ key: "/b" }), "unauthenticated");
 });

@@ -3,7 +3,7 @@
  */
 import { create } from "@bufbuild/protobuf";
 import type { ServiceImpl } from "@connectrpc/connect";
-import { isCoded } from "@kontinuum/std";
+import { CodedError, isCoded } from "@kontinuum/std";
 import * as rpc from "../gen/etcd/etcdserverpb/rpc_pb.ts";
 import type { EtcdFace } from "./call.ts";
 import { toWire } from "./status-text.ts";
@@ -33,8 +33,7 @@ export function leaseService(face: EtcdFace): ServiceImpl<typeof rpc.Lease> {
     async *leaseKeepAlive(requests, context) {
       try {
         const access = await face.access(context);
-        for await (const { ID } of requests) {
-          access.signal?.throwIfAborted();
+        for await (const { ID } of untilRevoked(requests, access.signal)) {
           await access.checkLease?.("use", ID);
           let ttl = 0;
           try {
@@ -68,4 +67,32 @@ export function leaseService(face: EtcdFace): ServiceImpl<typeof rpc.Lease> {
         return create(rpc.LeaseLeasesResponseSchema, { header: await here(), leases });
       }),
   };
+}
+
+/** Passes requests on until the caller's identity is revoked, and then fails at once. */
+async function* untilRevoked<T>(
+  requests: AsyncIterable<T>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T, void, undefined> {
+  if (!signal) {
+    yield* requests;
+    return;
+  }
+  const iterator = requests[Symbol.asyncIterator]();
+  let abort = (): void => {};
+  const revoked = new Promise<never>((_, reject) => {
+    abort = () => reject(new CodedError("unauthenticated", "the identity was revoked"));
+  });
+  revoked.catch(() => {});
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    for (;;) {
+      const step = await Promise.race([iterator.next(), revoked]);
+      if (step.done === true) return;
+      yield step.value;
+    }
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
 }

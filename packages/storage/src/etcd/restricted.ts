@@ -48,7 +48,12 @@ export async function restrictedRange(
   let newest = 0;
   const kvs: KeyValue[] = [];
   let key: Buffer = span.start;
-  for (let seen = 0; seen < maxFilteredPairs; seen += filterPageSize) {
+  for (let seen = 0; ; seen += filterPageSize) {
+    if (seen >= maxFilteredPairs)
+      throw fault(
+        "overloaded",
+        `a filtered read looks at no more than ${maxFilteredPairs} keys: ask for a smaller range`,
+      );
     const page = await store.range(
       { key, ...(request.end === undefined ? {} : { end: request.end }), revision, limit: filterPageSize },
       options,

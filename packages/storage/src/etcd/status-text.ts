@@ -88,7 +88,7 @@ export function fromWire(error: unknown, details: Readonly<Record<string, unknow
   switch (cause.code) {
     case Code.Canceled:
       // Reset by the other side or by the end of its connection: nobody here cancelled anything.
-      if (/^http\/2/.test(cause.rawMessage))
+      if (cause.rawMessage.startsWith("http/2"))
         return fault(
           "lost",
           "the connection to the store was lost; whether the request was done is unknown",

@@ -28,7 +28,7 @@ export const schemaVersion = 1;
 /** Bytes the write-ahead log is cut back to after a checkpoint. */
 const walLimitBytes = 16 * 1024 * 1024;
 /** Bytes of SQLite's own page cache. */
-const pageCacheBytes = 64 * 1024 * 1024;
+const pageCacheBytes = 32 * 1024 * 1024;
 
 /**
  * - `log`: every retained change; `id` rises with time, a change's `prev` is the log entry it replaced
