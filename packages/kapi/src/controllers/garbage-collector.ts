@@ -19,7 +19,7 @@ import type { ResourceSet } from "../registry/resource-set.ts";
 import type { ResourceStore } from "../registry/resource-store.ts";
 import type { ObjectStorage } from "../registry/storage.ts";
 import type { ResourceDefinition } from "../resource.ts";
-import { entryObject, type CacheEntry } from "../watch-cache/entry.ts";
+import { entryObject, isDeleting, type CacheEntry } from "../watch-cache/entry.ts";
 import { CacheWorker, type Change } from "./cache-worker.ts";
 import { call, failedWith } from "./call.ts";
 import { collectionPath, deletableResources, objectPath } from "./object-path.ts";
@@ -133,8 +133,7 @@ export class GarbageCollector implements Controller {
     }
     if (owners.length > 0) this.#owners.set(key, owners);
     else this.#owners.delete(key);
-    if (owners.length > 0 && entry && !entry.rest.includes('"deletionTimestamp":'))
-      work.push(`dependent ${key}`);
+    if (owners.length > 0 && entry && !isDeleting(entry)) work.push(`dependent ${key}`);
     if (entry && isGoing(entry)) work.push(`owner ${key}`);
     if (!entry && previous) {
       for (const dependent of this.#dependents.get(previous.uid) ?? []) work.push(`dependent ${dependent}`);
@@ -214,8 +213,7 @@ export class GarbageCollector implements Controller {
     const store = storage.of(kind);
     const found = await store.read(store.key(kind.namespaced ? entry.namespace : "", owner.name));
     if (!found || (found.uid !== owner.uid && found.error === undefined)) return "absent";
-    const going =
-      found.rest.includes('"deletionTimestamp":') && found.rest.includes(`"${foregroundFinalizer}"`);
+    const going = isDeleting(found) && finalizersOf(entryObject(found)).includes(foregroundFinalizer);
     return going ? "waiting" : "solid";
   }
 
@@ -324,11 +322,9 @@ export class GarbageCollector implements Controller {
 }
 
 function isGoing(entry: CacheEntry): boolean {
-  const { rest } = entry;
-  return (
-    rest.includes('"deletionTimestamp":') &&
-    (rest.includes(`"${orphanFinalizer}"`) || rest.includes(`"${foregroundFinalizer}"`))
-  );
+  if (!isDeleting(entry)) return false;
+  const finalizers = finalizersOf(entryObject(entry));
+  return finalizers.includes(orphanFinalizer) || finalizers.includes(foregroundFinalizer);
 }
 
 /** Owner references of an entry; parsed only when there are any. */

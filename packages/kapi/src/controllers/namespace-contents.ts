@@ -6,6 +6,7 @@ import type { Edges } from "@kontinuum/std";
 import type { ResourceSet } from "../registry/resource-set.ts";
 import type { ObjectStorage } from "../registry/storage.ts";
 import type { ResourceDefinition } from "../resource.ts";
+import { isDeleting } from "../watch-cache/entry.ts";
 import { CacheWorker } from "./cache-worker.ts";
 import { call, failedWith } from "./call.ts";
 import { ensure } from "./bootstrap.ts";
@@ -77,7 +78,7 @@ export class NamespaceContents implements Controller {
     if (!namespaces) return undefined;
     const store = this.#storage.of(namespaces);
     const entry = store.cache.get(store.key("", namespace));
-    if (!entry || entry.rest.includes('"deletionTimestamp":')) return undefined;
+    if (!entry || isDeleting(entry)) return undefined;
     const place = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
     try {
       if (this.#lacks("serviceaccounts", namespace, "default")) {

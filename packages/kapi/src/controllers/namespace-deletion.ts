@@ -12,7 +12,7 @@ import type { ResourceSet } from "../registry/resource-set.ts";
 import type { ResourceStore } from "../registry/resource-store.ts";
 import type { ObjectStorage } from "../registry/storage.ts";
 import type { ResourceDefinition } from "../resource.ts";
-import { entryObject, type CacheEntry } from "../watch-cache/entry.ts";
+import { entryObject, isDeleting, type CacheEntry } from "../watch-cache/entry.ts";
 import { CacheWorker } from "./cache-worker.ts";
 import { call, failedWith } from "./call.ts";
 import { withCondition, type ConditionInput } from "./crd-conditions.ts";
@@ -68,7 +68,7 @@ export class NamespaceDeletion implements Controller {
     });
     await this.#store.cache.load();
     const unfollow = worker.follow(this.#store.cache, ({ entry }) =>
-      entry?.rest.includes('"deletionTimestamp":') ? [entry.name] : [],
+      entry && isDeleting(entry) ? [entry.name] : [],
     );
     try {
       await worker.run(signal);
@@ -139,7 +139,7 @@ export class NamespaceDeletion implements Controller {
       await Promise.all(
         entries.slice(i, i + parallel).map(async (entry) => {
           // What is already going only waits for its finalizers.
-          if (entry.rest.includes('"deletionTimestamp":') && entry.rest.includes('"finalizers":')) return;
+          if (isDeleting(entry) && finalizersOf(entryObject(entry)).length > 0) return;
           try {
             await call(transport, "DELETE", objectPath(resource, namespace, entry.name), {
               kind: "DeleteOptions",

@@ -64,7 +64,7 @@ export class TokenSecrets implements Controller {
     const { namespace, name } = entry;
     const annotations = isObject(secret["metadata"]) ? secret["metadata"]["annotations"] : undefined;
     const account = stringAt(annotations, accountName) ?? "";
-    if (account === "") return undefined;
+    if (account === "" || secret["type"] !== type) return undefined;
     const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
     const found = await read("serviceaccounts", namespace, account);
     const uid = stringAt(found, "metadata", "uid") ?? "";

@@ -53,6 +53,15 @@ export class CoreObjects {
   }
 }
 
+const parsed = new WeakMap<CacheEntry, JsonObject>();
+
+/** The object of an entry, parsed once while the entry is the newest. Shared: readers never change it. */
 function decoded(entry: CacheEntry | undefined): JsonObject | undefined {
-  return entry && entry.error === undefined ? entryObject(entry) : undefined;
+  if (!entry || entry.error !== undefined) return undefined;
+  let object = parsed.get(entry);
+  if (!object) {
+    object = entryObject(entry);
+    parsed.set(entry, object);
+  }
+  return object;
 }

@@ -11,6 +11,7 @@ import type { RequestContext } from "../pipeline/context.ts";
 import type { ResourceDefinition, StrategyContext } from "../resource.ts";
 import { alreadyExists, badRequest, invalid, StatusError } from "../status/status.ts";
 import type { AdmissionRequest } from "../admission/admission.ts";
+import { isDeleting } from "../watch-cache/entry.ts";
 import type { RegistryDeps } from "./deps.ts";
 import { otherVersions } from "./other-versions.ts";
 import { reportFields } from "./field-strictness.ts";
@@ -205,6 +206,5 @@ async function storeNew(
   const written = await store.create(key, await store.encode(resource, object), lease);
   if (written.done) return withRevision(object, written.revision);
   if (metaText(object, "generateName") !== "" && metaText(request.object, "name") === "") return undefined;
-  const deleting = written.current !== undefined && written.current.rest.includes('"deletionTimestamp":');
-  throw alreadyExists(resource, name, deleting && written.current?.error === undefined);
+  throw alreadyExists(resource, name, written.current !== undefined && isDeleting(written.current));
 }

@@ -45,7 +45,7 @@ export function nameErrors(
 
 function check(text: string, pattern: RegExp, why: string, limit: number): readonly string[] {
   const errors: string[] = [];
-  if (text.length > limit) errors.push(tooLong(limit));
+  if (text.length > limit) errors.push(`must be no more than ${limit} characters`);
   if (!pattern.test(text)) errors.push(why);
   return errors;
 }

@@ -6,7 +6,7 @@
  * list item and a watch event of an object, also its deletion with the deletion's version, never encode it again.
  * Bytes in the store are not trusted: what does not decode becomes an entry with `error`, which only a delete touches.
  */
-import { at, isObject, type JsonObject } from "@kontinuum/std";
+import { at, isObject, stringAt, type JsonObject } from "@kontinuum/std";
 import type { KeyValue } from "@kontinuum/storage";
 import { measure, parseJson, stringifyJson } from "../json/json.ts";
 
@@ -163,6 +163,12 @@ export function entryObject(entry: CacheEntry): JsonObject {
   const value = parseJson(entryBytes(entry).toString("utf8"));
   if (!isObject(value)) throw new Error("an entry holds an object");
   return value;
+}
+
+/** Whether the object is being deleted. Parses only objects whose bytes hint at it. */
+export function isDeleting(entry: CacheEntry): boolean {
+  if (entry.error !== undefined || !entry.rest.includes('"deletionTimestamp":')) return false;
+  return stringAt(entryObject(entry), "metadata", "deletionTimestamp") !== undefined;
 }
 
 /** A selectable field as selectors compare it: missing is empty, scalars are their text, unless `read` says more. */

@@ -62,7 +62,10 @@ function readEvents(body: Readable, limit: number): Promise<Uint8Array[]> {
       if (size > limit) finish(tooLarge(limit));
       else chunks.push(chunk);
     };
-    const broken = (): void => finish(badRequest("the request's body ended early"));
+    // Also told of the close of a body that was read to its end: an error is made only when it is one.
+    const broken = (): void => {
+      if (!done) finish(badRequest("the request's body ended early"));
+    };
     if (body.destroyed && !body.readableEnded) return broken();
     body.on("data", onData);
     body.once("end", () => finish());
