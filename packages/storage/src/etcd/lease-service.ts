@@ -31,8 +31,10 @@ export function leaseService(face: EtcdFace): ServiceImpl<typeof rpc.Lease> {
         return create(rpc.LeaseRevokeResponseSchema, { header: head(revision) });
       }),
     async *leaseKeepAlive(requests, context) {
+      let ended: (() => void) | undefined;
       try {
         const access = await face.access(context);
+        ended = access.streamOpened?.();
         for await (const { ID } of untilRevoked(requests, access.signal)) {
           await access.checkLease?.("use", ID);
           let ttl = 0;
@@ -46,6 +48,8 @@ export function leaseService(face: EtcdFace): ServiceImpl<typeof rpc.Lease> {
         }
       } catch (error) {
         throw toWire(error);
+      } finally {
+        ended?.();
       }
     },
     leaseTimeToLive: (request, context) =>
