@@ -141,6 +141,11 @@ export interface ResourceDefinition extends GroupVersionKind {
    */
   openapi(): { readonly name: string; readonly schemas: Readonly<Record<string, JsonObject>> };
   /**
+   * The value an object has before anybody sets anything (`spec: {}`, `containers: null`): field ownership of a
+   * create is what differs from it. Default: apiVersion and kind alone.
+   */
+  empty?(): JsonObject;
+  /**
    * Removes unknown fields from the object; answers their paths (`spec.foo`), which the registry words for
    * `fieldValidation`. Custom resources with preserved unknown fields return none for those.
    */

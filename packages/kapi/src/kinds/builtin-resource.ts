@@ -106,6 +106,12 @@ export class BuiltinResource implements ResourceDefinition {
     return message(this.#facts.message);
   }
 
+  empty(): JsonObject {
+    const object: JsonObject = { apiVersion: this.#apiVersion, kind: this.kind };
+    fillAbsent(this.#message, object);
+    return object;
+  }
+
   get columns(): readonly TableColumn[] {
     return (this.#columns ??= columnsOf(this.#apiVersion, this.kind));
   }

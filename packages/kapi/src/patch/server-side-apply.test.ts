@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { at, isObject, type JsonObject } from "@kontinuum/std";
 import { compileCrd } from "../crd/compile-crd.ts";
 import { widgetCrd } from "../crd/widget.fixture.ts";
+import { builtinResources } from "../kinds/index.ts";
 import { cloneJson } from "../schema/json-value.ts";
 import { serverSideApply, updateManagedFields } from "./server-side-apply.ts";
 
@@ -219,6 +220,48 @@ describe("server-side apply", () => {
     const live = await write(undefined, "c", (o) => (o["spec"] = { replicas: 1, settings: { a: "b" } }));
     assert.deepEqual(fieldsOf(live, "c", "Update"), {
       "f:spec": { ".": {}, "f:replicas": {}, "f:settings": { ".": {}, "f:a": {} } },
+    });
+  });
+
+  test("of a built-in kind a create owns what differs from its empty value", async () => {
+    const deployments = builtinResources().find((r) => r.kind === "Deployment");
+    assert.ok(deployments);
+    const after = {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name: "d", labels: { a: "b" } },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { a: "b" } },
+        strategy: {},
+        template: {
+          metadata: { labels: { a: "b" } },
+          spec: { containers: [{ name: "c", image: "i", resources: {} }] },
+        },
+      },
+      status: {},
+    };
+    const request = {
+      resource: deployments,
+      before: undefined,
+      after,
+      manager: "m",
+      operation: "Update",
+      subresource: "",
+      now: early,
+    } as const;
+    assert.deepEqual(fieldsOf(await updateManagedFields(request), "m", "Update"), {
+      "f:metadata": { "f:labels": { ".": {}, "f:a": {} } },
+      "f:spec": {
+        "f:replicas": {},
+        "f:selector": {},
+        "f:template": {
+          "f:metadata": { "f:labels": { ".": {}, "f:a": {} } },
+          "f:spec": {
+            "f:containers": { 'k:{"name":"c"}': { ".": {}, "f:image": {}, "f:name": {}, "f:resources": {} } },
+          },
+        },
+      },
     });
   });
 

@@ -100,8 +100,6 @@ export interface ManagedWrite {
   /** RFC 3339, whole seconds. */
   readonly now: string;
   readonly versions?: OtherVersions;
-  /** What a create is compared with: the kind's empty value. Default: nothing but apiVersion and kind. */
-  readonly empty?: JsonObject;
 }
 
 /**
@@ -113,9 +111,14 @@ export async function updateManagedFields(write: ManagedWrite): Promise<JsonObje
   const managed = managedBefore(before, after, subresource);
   if (before && managed.size === 0) return withManagedFields(after, undefined);
   const versions = new ObjectVersions(resource, write.versions);
-  const live = before ?? write.empty ?? { apiVersion: versions.apiVersion, kind: resource.kind };
+  const live = before ?? emptyOf(resource);
   await record(versions, managed, live, after, { resource, manager, subresource, now });
   return withManagedFields(after, encodeManagedFields(managed));
+}
+
+/** What an object is compared with when nothing is known of its past. */
+function emptyOf(resource: ResourceDefinition): JsonObject {
+  return resource.empty?.() ?? { apiVersion: apiVersionOf(resource), kind: resource.kind };
 }
 
 interface Writer {
@@ -159,8 +162,6 @@ export interface ApplyRequest {
   /** RFC 3339, whole seconds. */
   readonly now: string;
   readonly versions?: OtherVersions;
-  /** What an object that is to be created starts from: the kind's empty value. */
-  readonly empty?: JsonObject;
 }
 
 /** The object to write, or why nothing is written. */
@@ -230,11 +231,10 @@ export async function serverSideApply(request: ApplyRequest): Promise<ApplyOutco
   const apiVersion = apiVersionOf(resource);
   checkConfiguration(request, apiVersion);
   const versions = new ObjectVersions(resource, request.versions);
-  const empty = request.empty ?? { apiVersion, kind: resource.kind };
-  const live = withManagedFields(request.live ?? empty, undefined);
+  const live = withManagedFields(request.live ?? { apiVersion, kind: resource.kind }, undefined);
   const managed = decodeLive(request.live);
   if (managed.size === 0 && request.live) {
-    await record(versions, managed, empty, live, { ...request, manager: beforeFirstApply });
+    await record(versions, managed, emptyOf(resource), live, { ...request, manager: beforeFirstApply });
   }
   reconcileWithTypes(versions, managed);
   const identity = { manager, operation: "Apply", apiVersion, subresource } as const;
