@@ -160,8 +160,9 @@ class SchemaParser {
     }
     for (const name of forbiddenMembers) {
       const member = own(value, name);
-      if (member !== undefined && member !== "" && member !== null)
-        this.#errors.push(forbidden(child(path, name), `${name} is not supported`));
+      const isEmpty = member === undefined || member === null || member === "" || member === false;
+      if (isEmpty || (isObject(member) && Object.keys(member).length === 0)) continue;
+      this.#errors.push(forbidden(child(path, name), `${name} is not supported`));
     }
     const members = new Members(value, path, this.#errors);
     const one = (name: string): SchemaNode | undefined => {
