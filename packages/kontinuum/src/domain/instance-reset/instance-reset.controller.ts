@@ -25,7 +25,7 @@ import { planReset } from "./reset-plan.ts";
 const concurrency = 16;
 
 /** The controller `instance-reset`. */
-export function instanceResetController({ timings, leases }: DomainContext): DefinedController {
+export function instanceResetController({ config, timings, leases }: DomainContext): DefinedController {
   return defineController({
     name: "instance-reset",
     concurrency,
@@ -53,7 +53,13 @@ export function instanceResetController({ timings, leases }: DomainContext): Def
           return;
         case "reset": {
           const { items: siblings } = await client.list(instanceKind.resource, { namespace });
-          const context = { client, edges, signal, probeMs: timings.probeMs };
+          const context = {
+            client,
+            edges,
+            signal,
+            probeMs: timings.probeMs,
+            allowed: config.discovery.allowed,
+          };
           try {
             await resetMachine(context, plan.cluster, instance, siblings);
           } catch (error) {

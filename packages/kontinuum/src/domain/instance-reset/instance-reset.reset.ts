@@ -9,6 +9,8 @@ import type { CachedClient } from "@kontinuum/controller";
 import { CodedError, type Edges } from "@kontinuum/std";
 import { parseSecretsBundle, probe } from "@kontinuum/talos";
 import { labels, type Instance, type TalosCluster } from "../../kinds/index.ts";
+import type { Cidr } from "../../config/cidr.ts";
+import { mayDial } from "../instance/dial-policy.ts";
 import { bundleText, findClusterSecret } from "../taloscluster/cluster-secrets.ts";
 import { addressOf, membersOf, type Member, type Role } from "../taloscluster/members.ts";
 import { talosAccess } from "../taloscluster/talos-access.ts";
@@ -44,6 +46,8 @@ export async function resetMachine(
     readonly edges: Edges;
     readonly signal: AbortSignal;
     readonly probeMs: number;
+    /** Special ranges that machines may be in. */
+    readonly allowed: readonly Cidr[];
   },
   cluster: TalosCluster,
   instance: Instance,
@@ -52,7 +56,8 @@ export async function resetMachine(
   const { client, edges, signal, probeMs } = context;
   const address = addressOf(instance);
   if (address === undefined) throw new CodedError("failed_precondition", "the machine has no address");
-  const waits = (): Promise<boolean> =>
+  const waits = async (): Promise<boolean> =>
+    mayDial(address, context.allowed) &&
     probe(address, { edges, signal, timeoutMs: probeMs }).then(
       () => true,
       () => false,
@@ -61,7 +66,7 @@ export async function resetMachine(
   if (!isConfigured(instance) && (await waits())) return;
   const secret = await findClusterSecret(client, cluster);
   if (!secret) throw new CodedError("failed_precondition", "the keys of its cluster are gone");
-  const access = talosAccess(parseSecretsBundle(bundleText(secret)), edges);
+  const access = talosAccess(parseSecretsBundle(bundleText(secret)), edges, context.allowed);
   const role = roleOf(cluster, instance);
   const route = resetRoute({ address, role }, membersOf(cluster, siblings));
   try {

@@ -2,7 +2,7 @@
  * Talking to the machines of one cluster: as nobody while they wait for a configuration, as administrator
  * with credentials made from the cluster's own keys once they have it.
  */
-import { isCoded, type Edges } from "@kontinuum/std";
+import { CodedError, isCoded, type Edges } from "@kontinuum/std";
 import {
   adminCredentials,
   connectTalos,
@@ -11,6 +11,9 @@ import {
   type SecretsBundle,
   type TalosClient,
 } from "@kontinuum/talos";
+
+import type { Cidr } from "../../config/cidr.ts";
+import { mayDial } from "../instance/dial-policy.ts";
 
 /** How long administrator credentials made for one pass are valid, milliseconds. */
 const credentialValidityMs = 60 * 60_000;
@@ -27,17 +30,24 @@ export interface TalosAccess {
   ): Promise<T>;
 }
 
-/** Opens access with a cluster's keys. Credentials are made on first use and end with the pass. */
-export function talosAccess(bundle: SecretsBundle, edges: Edges): TalosAccess {
+/** Opens access with a cluster's keys. Special addresses are refused unless `allowed` names their range. Credentials are made on first use and end with the pass. */
+export function talosAccess(bundle: SecretsBundle, edges: Edges, allowed: readonly Cidr[]): TalosAccess {
   let credentials: Promise<AdminCredentials> | undefined;
+  // Addresses come from objects: what was checked at discovery may have been written over since.
+  const check = (address: string): void => {
+    if (mayDial(address, allowed)) return;
+    throw new CodedError("permission_denied", `${address} is not an address machines may have here`);
+  };
   return {
     async asAdmin(address, work, node) {
+      check(address);
       credentials ??= adminCredentials({ bundle, edges, validityMs: credentialValidityMs });
       const options = { address, credentials: await credentials, edges };
       using client = connectTalos(node === undefined ? options : { ...options, node });
       return await work(client);
     },
     async inMaintenance(address, fingerprint, work) {
+      check(address);
       using client = connectTalos({ address, credentials: { kind: "maintenance", fingerprint }, edges });
       return await work(client);
     },

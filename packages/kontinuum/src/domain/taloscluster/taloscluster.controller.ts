@@ -30,7 +30,10 @@ import { tearDownCluster } from "./taloscluster.teardown.ts";
 const concurrency = 16;
 
 /** The controller `taloscluster`. */
-export function talosClusterController({ timings, leases }: DomainContext, clock: Clock): DefinedController {
+export function talosClusterController(
+  { config, timings, leases }: DomainContext,
+  clock: Clock,
+): DefinedController {
   const health = new HealthMemory(timings, clock);
   const users = new ClustersByPool();
   return defineController({
@@ -60,7 +63,10 @@ export function talosClusterController({ timings, leases }: DomainContext, clock
         await client.update(talosClusterKind.resource, cluster);
         return;
       }
-      const pass = new ClusterPass({ client, edges, log, signal, timings, health }, cluster);
+      const pass = new ClusterPass(
+        { client, edges, log, signal, timings, health, allowed: config.discovery.allowed },
+        cluster,
+      );
       return { requeueAfterMs: await pass.run() };
     },
   });

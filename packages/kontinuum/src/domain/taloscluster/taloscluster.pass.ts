@@ -7,7 +7,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { isConditionTrue, type CachedClient } from "@kontinuum/controller";
-import { isCoded, messageOf, type Edges, type Log } from "@kontinuum/std";
+import { CodedError, isCoded, messageOf, type Edges, type Log } from "@kontinuum/std";
 import {
   endpointOf,
   generateSecretsBundle,
@@ -24,7 +24,9 @@ import {
   type TalosCluster,
   type TalosClusterStatus,
 } from "../../kinds/index.ts";
+import type { Cidr } from "../../config/cidr.ts";
 import { seedAddons } from "../addon/addon.seed.ts";
+import { mayDial } from "../instance/dial-policy.ts";
 import { withDownstream } from "../downstream/downstream.ts";
 import type { Timings } from "../timings.ts";
 import {
@@ -51,6 +53,8 @@ export interface PassContext {
   readonly signal: AbortSignal;
   readonly timings: Timings;
   readonly health: HealthMemory;
+  /** Special ranges that machines may be in. */
+  readonly allowed: readonly Cidr[];
 }
 
 /** One pass over one cluster. */
@@ -80,7 +84,7 @@ export class ClusterPass {
     const { client, edges, timings } = this.#context;
     const secret = await ensureClusterSecret(client, this.#cluster, () => this.#newBundle());
     const bundle = parseSecretsBundle(bundleText(secret));
-    const access = talosAccess(bundle, edges);
+    const access = talosAccess(bundle, edges, this.#context.allowed);
     const { items } = await client.list(instanceKind.resource, {
       namespace: this.#cluster.metadata.namespace,
     });
@@ -91,6 +95,7 @@ export class ClusterPass {
       await this.#report(noMachines);
       return timings.retryMs;
     }
+    await this.#checkEndpoint(host);
     const endpoint = endpointOf(host);
     await this.#configure(access, bundle, endpoint);
     const bootstrap = await this.#bootstrap(access);
@@ -144,6 +149,18 @@ export class ClusterPass {
       secretRef: { name: clusterSecretName(this.#cluster), namespace: systemNamespace },
       ...(endpoint === undefined ? {} : { endpoint }),
     });
+  }
+
+  /** The endpoint is dialled by this hub, and users choose it: it must not lead where machines may not be. */
+  async #checkEndpoint(host: string): Promise<void> {
+    const { edges, allowed } = this.#context;
+    const addresses = await edges.network.resolve(host);
+    const refused = addresses.find((address) => !mayDial(address, allowed));
+    if (refused === undefined) return;
+    throw new CodedError(
+      "invalid_argument",
+      `the endpoint ${host} is at ${refused}, which is not an address machines may have here`,
+    );
   }
 
   /** Control plane always; workers once there is something they can join. */

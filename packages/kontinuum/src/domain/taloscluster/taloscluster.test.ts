@@ -3,9 +3,11 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { SimulatedClock } from "@kontinuum/std";
+import { SimulatedClock, systemEdges } from "@kontinuum/std";
+import { generateSecretsBundle } from "@kontinuum/talos";
 import { addon, cluster, condition, holding, instance } from "../objects.fixture.ts";
 import { addressOf, claimedOf, membersOf, poolNames } from "./members.ts";
+import { talosAccess } from "./talos-access.ts";
 import { chooseEndpoint } from "./taloscluster.pass.ts";
 import { leftNodes } from "./taloscluster.nodes.ts";
 import { addonsReport, clusterStatus } from "./taloscluster.status.ts";
@@ -99,4 +101,13 @@ test("Ready lists every enabled addon that is not, and goes back when one breaks
   const ready = clusterStatus(cluster("c"), [addonsReport([good])], clock);
   const broken = clusterStatus(cluster("c", [], { status: ready }), [addonsReport([bad])], clock);
   assert.equal(broken.conditions?.[0]?.status, "False");
+});
+
+test("keys are not used towards an address that was written into an object behind discovery's back", async () => {
+  const edges = systemEdges();
+  const bundle = await generateSecretsBundle({ talosVersion: "v1.13.0", edges });
+  const access = talosAccess(bundle, edges, []);
+  const never = (): Promise<never> => Promise.reject(new Error("must not be called"));
+  await assert.rejects(access.asAdmin("169.254.169.254", never), /not an address machines may have/);
+  await assert.rejects(access.inMaintenance("127.0.0.1", "", never), /not an address machines may have/);
 });
