@@ -77,6 +77,15 @@ test("nodes metadata fans out and reports each failure by itself", { timeout: 60
   assert.equal(messages[1]?.metadata?.hostname, "127.99.99.99");
   assert.match(messages[1]?.metadata?.error ?? "", /Unavailable/);
   assert.equal((await call({})).messages[0]?.metadata, undefined);
+  const text = async (stream: AsyncIterable<{ bytes: Uint8Array }>): Promise<string> => {
+    let all = "";
+    for await (const { bytes } of stream) all += Buffer.from(bytes).toString();
+    return all;
+  };
+  assert.match(await text(machine.dmesg({})), /\[talos\] machine is running/);
+  assert.match(await text(machine.logs({ id: "etcd" })), /Health check successful/);
+  assert.match(await text(machine.read({ path: "/proc/sys/kernel/random/boot_id" })), /^[0-9a-f-]{36}\n$/);
+  await assert.rejects(text(machine.read({ path: "/etc/shadow" })), /no such file/);
   await assert.rejects(
     call({ node: "a, b" }),
     (error) => ConnectError.from(error).code === Code.InvalidArgument,

@@ -68,6 +68,8 @@ test("the permission matrix of 1.13", async (t) => {
     etcdMemberList: await codeOf(() => machine.etcdMemberList({})),
     healthCheck: await codeOf(() => drain(cluster.healthCheck({}))),
     dmesg: await codeOf(() => drain(machine.dmesg({}))),
+    logs: await codeOf(() => drain(machine.logs({ id: "machined" }))),
+    read: await codeOf(() => drain(machine.read({ path: "/etc/hostname" }))),
     sensitive: await codeOf(() =>
       drain(state.list({ namespace: "config", type: "MachineConfigs.config.talos.dev" })),
     ),
@@ -91,7 +93,9 @@ test("the permission matrix of 1.13", async (t) => {
     metaWrite: "PermissionDenied",
     etcdMemberList: "Unimplemented",
     healthCheck: "Unimplemented",
-    dmesg: "Unimplemented",
+    dmesg: "OK",
+    logs: "OK",
+    read: "PermissionDenied",
     sensitive: "PermissionDenied",
     create: "PermissionDenied",
   });

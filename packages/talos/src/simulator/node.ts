@@ -18,6 +18,7 @@ import { skewedClock } from "./node-certificates.ts";
 import { readNodeConfig, stableHostname, type NodeConfig } from "./node-config.ts";
 import { NodeDisk } from "./node-disk.ts";
 import type { NodeHost } from "./node-host.ts";
+import { NodeJournal } from "./node-journal.ts";
 import { baseServices, NodeServices } from "./node-services.ts";
 import type { ClusterMemberView, NodeStage, NodeView } from "./node-view.ts";
 import { ResourceStore, type ResourceDescription } from "./resource-store.ts";
@@ -42,6 +43,7 @@ export class SimulatedNode {
   readonly spec: MachineSpec;
   readonly edges: Edges;
   readonly resources: ResourceStore;
+  readonly journal: NodeJournal;
   readonly #host: NodeHost;
   readonly #log: Log;
   readonly #disk: NodeDisk;
@@ -53,6 +55,7 @@ export class SimulatedNode {
   #cluster: SimulatedCluster | undefined;
   #isCriUp = false;
   #bootTime = 0;
+  #bootId = "";
   #bootstrapped = Promise.withResolvers<void>();
   #isStale = true;
   #faults: NodeFaults = {};
@@ -64,6 +67,7 @@ export class SimulatedNode {
     this.#log = host.edges.log.with({ node: spec.name });
     this.edges = nodeEdges(host.edges, spec, this.#log, () => this.#faults);
     this.resources = new ResourceStore(this.edges.clock);
+    this.journal = new NodeJournal(this.edges.clock);
     this.#services = new NodeServices(this.edges.clock);
     this.#disk = new NodeDisk(record, (kept) => host.save(this, kept));
     this.#sequences = new Sequences((name, error) => this.#sequenceFailed(name, error));
@@ -118,6 +122,11 @@ export class SimulatedNode {
   /** Milliseconds since the epoch. */
   get bootTime(): number {
     return this.#bootTime;
+  }
+
+  /** Another one at every boot. */
+  get bootId(): string {
+    return this.#bootId;
   }
 
   /** The port of the Talos API; 0 while nobody listens. */
@@ -300,6 +309,8 @@ export class SimulatedNode {
 
   async #boot(signal: AbortSignal): Promise<void> {
     this.#bootTime = this.edges.clock.now();
+    this.#bootId = this.edges.random.uuid();
+    this.journal.restart();
     this.#config = undefined;
     this.#services.clear();
     for (const id of baseServices) this.#running(id);
@@ -510,12 +521,16 @@ export class SimulatedNode {
   }
 
   #setStage(stage: NodeStage): void {
-    if (this.#stage !== stage) this.#log.debug("stage", { stage });
+    if (this.#stage !== stage) {
+      this.#log.debug("stage", { stage });
+      this.journal.add(`machine is ${stage}`);
+    }
     this.#stage = stage;
     this.refresh();
   }
 
   #running(service: string): void {
+    this.journal.add(`service[${service}](Running): Started task ${service}`);
     this.#services.set(service, "Running", "Started task", true);
   }
 

@@ -230,9 +230,59 @@ export const machineService: Partial<ServiceImpl<typeof MachineService>> = {
     }
   },
 
+  async *dmesg({ follow }, context) {
+    const { journal } = readable(context);
+    yield { bytes: Buffer.from(journal.lines().join("")) };
+    if (follow) await untilCancelled(context);
+  },
+
+  /** The history of a Talos service; pods have no logs, because they run nothing here. */
+  async *logs({ id, follow, tailLines }, context) {
+    const service = readable(context)
+      .view()
+      .services.find((candidate) => candidate.id === id);
+    if (!service) throw unknownError(`log ${JSON.stringify(id)} was not registered`);
+    const lines = service.events.map(
+      ({ at, state, message }) => `${new Date(at).toISOString()} ${id} (${state}): ${message}\n`,
+    );
+    yield { bytes: Buffer.from((tailLines > 0 ? lines.slice(-tailLines) : lines).join("")) };
+    if (follow) await untilCancelled(context);
+  },
+
+  async *read({ path }, context) {
+    const { node } = callerOf(context);
+    const text = virtualFile(path, node);
+    if (text === undefined) throw unknownError(`open ${path.slice(0, 200)}: no such file or directory`);
+    yield { bytes: Buffer.from(text) };
+  },
+
   metaWrite: () => ({ messages: [{}] }),
   metaDelete: () => ({ messages: [{}] }),
 };
+
+/** The files of a node that clients look at. */
+function virtualFile(path: string, node: SimulatedNode): string | undefined {
+  switch (path) {
+    case "/proc/sys/kernel/random/boot_id":
+      return `${node.bootId}\n`;
+    case "/proc/uptime":
+      return `${node.journal.uptimeSeconds.toFixed(2)} ${node.journal.uptimeSeconds.toFixed(2)}\n`;
+    case "/etc/hostname":
+      return `${node.hostname}\n`;
+    case "/etc/os-release":
+      return `NAME="Talos"\nID=talos\nVERSION_ID=${node.record.talosVersion}\nPRETTY_NAME="Talos (${node.record.talosVersion}, simulated)"\n`;
+    default:
+      return undefined;
+  }
+}
+
+/** Nothing more comes: the call stays open until its caller leaves. */
+function untilCancelled(context: HandlerContext): Promise<void> {
+  return new Promise((resolve) => {
+    if (context.signal.aborted) resolve();
+    else context.signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}
 
 /** The node, where its maintenance mode answers this kind of call at all (since Talos 1.13). */
 function readable(context: HandlerContext): SimulatedNode {
