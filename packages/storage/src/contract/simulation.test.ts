@@ -15,27 +15,29 @@ import { checkHistory, History } from "./history.ts";
 const clients = 6;
 const operationsEach = 25;
 
+/** A store until it is killed; nobody receives an answer of it after that. */
+interface Life {
+  readonly store: Store;
+  over: boolean;
+}
+
 /** A client that does its part on whatever store is the present one. */
-async function client(
-  current: () => { store: Store; generation: number },
-  history: History,
-  random: Random,
-  id: number,
-): Promise<void> {
+async function client(current: () => Life, history: History, random: Random, id: number): Promise<void> {
   for (let i = 0; i < operationsEach; i++) {
-    const { store, generation } = current();
+    const life = current();
+    const { store } = life;
     const key = `/sim/${random.integer(3)}`;
     const kind = random.integer(3) === 0 ? "read" : "write";
     const started = history.begin(kind === "read" ? { kind, key } : { kind, key, value: `${id}.${i}` });
     try {
       if (kind === "read") {
         const { revision, kvs } = await store.range({ key });
-        if (generation === current().generation) history.end(started, revision, kvs[0]?.value.toString());
+        if (!life.over) history.end(started, revision, kvs[0]?.value.toString());
         else history.nothing(started);
       } else {
         const { revision } = await store.txn({ success: [{ type: "put", key, value: started.value ?? "" }] });
         // An answer that came after the crash was never received: what became of the write is unknown.
-        if (generation === current().generation) history.end(started, revision);
+        if (!life.over) history.end(started, revision);
       }
     } catch (error) {
       assert.ok(isCoded(error), String(error));
@@ -67,11 +69,10 @@ async function simulate(seed: number, disk: boolean): Promise<void> {
   const path = (): string => join(folder, `${generation}.db`);
   const open = (): Promise<Store> =>
     openStore(disk ? `sqlite://${path()}` : "memory://", edges, { retention });
-  let store = await open();
+  const begin = async (): Promise<Life> => ({ store: await open(), over: false });
+  let life = await begin();
   const history = new History();
-  const working = Array.from({ length: clients }, (_, id) =>
-    client(() => ({ store, generation }), history, random, id),
-  );
+  const working = Array.from({ length: clients }, (_, id) => client(() => life, history, random, id));
   let done = false;
   void Promise.all(working).then(() => (done = true));
   const old: Store[] = [];
@@ -81,14 +82,15 @@ async function simulate(seed: number, disk: boolean): Promise<void> {
     // The files at this very moment are what a kill would leave; whoever waits for an answer gets none.
     const files = [path(), `${path()}-wal`].filter((file) => existsSync(file));
     generation++;
+    life.over = true;
     for (const file of files) copyFileSync(file, file.endsWith("-wal") ? `${path()}-wal` : path());
-    old.push(store);
-    store = await open();
+    old.push(life.store);
+    life = await begin();
   }
   await Promise.all(working);
-  const violations = checkHistory(history, await everything(store), { contiguous: true });
+  const violations = checkHistory(history, await everything(life.store), { contiguous: true });
   assert.deepEqual(violations, [], `seed ${seed}`);
-  await Promise.all([...old, store].map((each) => each.close()));
+  await Promise.all([...old, life.store].map((each) => each.close()));
   rmSync(folder, { recursive: true });
 }
 
