@@ -230,16 +230,6 @@ export function tooManyRequests(retryAfterSeconds = 1): StatusError {
   });
 }
 
-/** 503. */
-export function unavailable(message: string, retryAfterSeconds?: number): StatusError {
-  return new StatusError(
-    503,
-    "ServiceUnavailable",
-    message,
-    retryAfterSeconds === undefined ? undefined : { retryAfterSeconds },
-  );
-}
-
 /** 500 with a text that is safe to show. */
 export function internal(message: string, cause?: unknown): StatusError {
   return new StatusError(

@@ -2,9 +2,10 @@
  * Reads YAML texts of any permitted size: short ones here, longer ones in a thread of their own.
  *
  * The thread is started when it is first needed, ends when it has been idle for a while or takes too long, and does
- * not keep the process alive. Texts wait for it in order, a bounded number of them.
+ * not keep the process alive; it is one for the whole process and so keeps the process's own time. Texts wait for it in order, a bounded number of them.
  */
 import { Worker } from "node:worker_threads";
+import { systemClock, type Timer } from "@kontinuum/std";
 import { badRequest, tooManyRequests, type StatusError } from "../status/status.ts";
 import { maxYamlBytes, parseYaml, type YamlBody } from "./yaml.ts";
 
@@ -26,7 +27,7 @@ class YamlThread {
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
   #next = 0;
-  #watchdog: NodeJS.Timeout | undefined;
+  #watchdog: Timer | undefined;
 
   read(text: string): Promise<YamlBody> {
     if (this.#waiting.size >= maxWaiting) throw tooManyRequests();
@@ -62,15 +63,14 @@ class YamlThread {
 
   /** Ends the thread after a while: it is idle, or it takes too long. */
   #arm(delayMs: number): void {
-    clearTimeout(this.#watchdog);
-    this.#watchdog = setTimeout(() => this.#end(), delayMs);
-    this.#watchdog.unref();
+    this.#watchdog?.clear();
+    this.#watchdog = systemClock.timer(delayMs, () => this.#end());
   }
 
   #end(): void {
     const worker = this.#worker;
     this.#worker = undefined;
-    clearTimeout(this.#watchdog);
+    this.#watchdog?.clear();
     for (const waiting of this.#waiting.values())
       waiting.reject(badRequest("the YAML body takes too long to read: send JSON"));
     this.#waiting.clear();
