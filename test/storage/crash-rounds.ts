@@ -3,6 +3,9 @@
  * database behind that) is killed and started again. At the end the whole history must be one that a single
  * store could have given: nothing acknowledged is lost, nothing is invented, watches are complete.
  */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { seededRandom, systemEdges } from "@kontinuum/std";
 import { connectEtcd, prefixRange, type StoreEvent } from "@kontinuum/storage";
@@ -35,12 +38,22 @@ export interface CrashResult {
 const program = fileURLToPath(new URL("./crash-server.ts", import.meta.url));
 /** Runs the rounds. */
 export async function runCrashRounds(plan: CrashPlan): Promise<CrashResult> {
+  // Most of a short life would be spent on compiling.
+  const cache = await mkdtemp(join(tmpdir(), "crash-compiled-"));
+  try {
+    return await runRounds({ ...plan, env: { ...process.env, NODE_COMPILE_CACHE: cache } });
+  } finally {
+    await rm(cache, { recursive: true });
+  }
+}
+
+async function runRounds(plan: CrashPlan & { readonly env: NodeJS.ProcessEnv }): Promise<CrashResult> {
   const random = seededRandom(plan.seed);
   const history = new History();
   const events: StoreEvent[] = [];
   let counter = 0;
   for (let round = 0; round < plan.rounds; round++) {
-    const { server, port } = await boot(plan.storeUrl);
+    const { server, port } = await boot(plan);
     const store = connectEtcd({ endpoints: [`127.0.0.1:${port}`] }, systemEdges());
     const stop = new AbortController();
     const watching = collect(store, events, stop.signal);
@@ -66,7 +79,7 @@ export async function runCrashRounds(plan: CrashPlan): Promise<CrashResult> {
     }
     plan.progress?.(round + 1);
   }
-  await readTheEnd(plan.storeUrl, events);
+  await readTheEnd(plan, events);
   const finished = history.finished;
   return {
     rounds: plan.rounds,
@@ -78,8 +91,10 @@ export async function runCrashRounds(plan: CrashPlan): Promise<CrashResult> {
   };
 }
 
-async function boot(url: string): Promise<{ server: Running; port: number }> {
-  const server = start(process.execPath, ["--no-warnings", program, url]);
+type Bootable = { readonly storeUrl: string; readonly env: NodeJS.ProcessEnv };
+
+async function boot({ storeUrl, env }: Bootable): Promise<{ server: Running; port: number }> {
+  const server = start(process.execPath, ["--no-warnings", program, storeUrl], { env });
   const port = await waitFor(
     "the store to serve",
     () => {
@@ -91,8 +106,8 @@ async function boot(url: string): Promise<{ server: Running; port: number }> {
   return { server, port };
 }
 
-async function readTheEnd(url: string, events: StoreEvent[]): Promise<void> {
-  const { server, port } = await boot(url);
+async function readTheEnd(plan: Bootable, events: StoreEvent[]): Promise<void> {
+  const { server, port } = await boot(plan);
   const store = connectEtcd({ endpoints: [`127.0.0.1:${port}`] }, systemEdges());
   try {
     const stop = new AbortController();

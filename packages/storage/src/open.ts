@@ -6,7 +6,6 @@ import type { Store } from "./contract.ts";
 import { connectEtcd } from "./drivers/etcd/etcd-store.ts";
 import { etcdTarget } from "./drivers/etcd/etcd-url.ts";
 import { MemoryBackend } from "./drivers/memory/memory-backend.ts";
-import { PostgresBackend } from "./drivers/postgres/postgres-backend.ts";
 import { SqliteBackend } from "./drivers/sqlite/sqlite-backend.ts";
 import { EncryptedStore, type EncryptionOptions } from "./encryption/encrypted-store.ts";
 import type { Retention } from "./engine/compactor.ts";
@@ -68,7 +67,11 @@ async function openPlain(url: string, edges: Edges, options: OpenOptions): Promi
       return new EngineStore(SqliteBackend.open(sqlitePath(rest), edges), edges, options.retention);
     case "postgres":
     case "postgresql":
-      return new EngineStore(await PostgresBackend.open(url, edges), edges, options.retention);
+      // Loaded when asked for: most processes never speak to PostgreSQL.
+      return import("./drivers/postgres/postgres-backend.ts").then(
+        async ({ PostgresBackend }) =>
+          new EngineStore(await PostgresBackend.open(url, edges), edges, options.retention),
+      );
     case "etcd":
     case "grpc":
     case "unix":
