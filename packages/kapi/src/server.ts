@@ -42,6 +42,7 @@ import { healthChecks } from "./pipeline/health.ts";
 import { servedResources } from "./registry/served-resources.ts";
 import { Listener } from "./listener/listener.ts";
 import { Audit } from "./pipeline/audit.ts";
+import { serverUser } from "./pipeline/context.ts";
 import { hostGuard } from "./pipeline/guard.ts";
 import { defaultLimits, InFlight } from "./pipeline/in-flight.ts";
 import { inProcessTransport } from "./pipeline/in-process.ts";
@@ -68,7 +69,7 @@ const notProxied = Promise.resolve(false);
 type State = "new" | "starting" | "running" | "stopping" | "stopped";
 
 class Server implements ApiServer {
-  readonly loopback: UserInfo = { name: "system:apiserver", groups: [mastersGroup, "system:authenticated"] };
+  readonly loopback: UserInfo = { name: serverUser, groups: [mastersGroup, "system:authenticated"] };
   readonly #options: ServerOptions;
   readonly #edges: Edges;
   readonly #resources = new ResourceSet();

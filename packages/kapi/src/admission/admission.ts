@@ -21,6 +21,11 @@ export interface AdmissionRequest {
   readonly oldObject: JsonObject | undefined;
   readonly user: UserInfo;
   readonly dryRun: boolean;
+  /**
+   * The server itself cleans up (a namespace, a definition, an owner's dependents): a webhook that can't be reached does
+   * not hold it up, whatever its failure policy.
+   */
+  readonly housekeeping: boolean;
   /** The options object of the request (`CreateOptions`, …). */
   readonly options: JsonObject;
   /** Adds a `Warning` header. */

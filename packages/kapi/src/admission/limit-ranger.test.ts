@@ -19,6 +19,7 @@ async function admit(kind: string, object: JsonObject, ...limits: JsonObject[]):
     oldObject: undefined,
     user: { name: "u", groups: [] },
     dryRun: false,
+    housekeeping: false,
     options: {},
     warn: () => undefined,
     annotate: () => undefined,

@@ -158,7 +158,7 @@ export class Webhooks implements AdmissionPlugin {
     try {
       answer = await callWebhook(this.#options.caller, webhook, await inVersion(request, resource));
     } catch (error) {
-      if (webhook["failurePolicy"] === "Ignore") {
+      if (webhook["failurePolicy"] === "Ignore" || request.housekeeping) {
         request.annotate(`failed-open.webhook.admission.k8s.io/${name}`, messageOf(error));
         return undefined;
       }

@@ -11,6 +11,9 @@ import type { Exchange, WireRequest } from "../wire/request.ts";
 import type { HttpResponse } from "../contract.ts";
 import { readRequestInfo, unreadable, type RequestInfo } from "./request-info.ts";
 
+/** Name of the user that the server's own controllers act as. */
+export const serverUser = "system:apiserver";
+
 /** Warnings kept for one answer at most. */
 const maxWarnings = 200;
 
@@ -33,6 +36,11 @@ export class RequestContext implements Answering {
   impersonator: UserInfo | undefined;
   /** True for requests that never left the process. */
   inProcess = false;
+  /** True for what the server's own controllers do. */
+  get housekeeping(): boolean {
+    return this.inProcess && this.user.name === serverUser;
+  }
+
   /** The connection showed a client certificate that did not verify. */
   refusedCertificate = false;
   /** A watch: not bounded by the time of ordinary requests. */

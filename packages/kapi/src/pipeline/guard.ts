@@ -31,6 +31,15 @@ export function hostGuard(allowedHosts: readonly string[]): (context: RequestCon
   return (context) => {
     if (context.inProcess) return;
     const { request } = context;
+    // Whoever allowed further hosts has said that this server is for others than this machine.
+    if (allowed.size === 0 && !isLoopback(request.address.replace(/^::ffff:/, ""))) {
+      throw new StatusError(
+        403,
+        "Forbidden",
+        "forbidden: while authentication is off this server answers its own machine only",
+        {},
+      );
+    }
     const host = hostName(header(request, ":authority") ?? header(request, "host") ?? "");
     if (!known(host)) {
       throw new StatusError(

@@ -135,6 +135,7 @@ export async function createObject(deps: RegistryDeps, request: CreateRequest): 
     oldObject: undefined,
     user: context.user,
     dryRun: options.dryRun,
+    housekeeping: context.housekeeping,
     options: {
       kind: "CreateOptions",
       apiVersion: "meta.k8s.io/v1",

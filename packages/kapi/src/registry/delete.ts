@@ -164,6 +164,7 @@ async function attempt(
     oldObject: object,
     user: context.user,
     dryRun: options.dryRun,
+    housekeeping: context.housekeeping,
     options: {
       kind: "DeleteOptions",
       apiVersion: "meta.k8s.io/v1",

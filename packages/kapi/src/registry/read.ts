@@ -197,7 +197,8 @@ async function pageOfHistory(
   } catch (error) {
     if (!isCoded(error, "gone")) throw error;
     const start = query.from.slice(query.scope.length).replace(/\0$/, "");
-    throw expired(expiredText, start === "" ? undefined : encodeContinue({ revision: -1, start }));
+    if (start === "") throw expired("The resourceVersion for the provided list is too old.");
+    throw expired(expiredText, encodeContinue({ revision: -1, start }));
   }
   const last = entries.at(-1);
   return {

@@ -144,6 +144,7 @@ async function attempt(
     oldObject: old,
     user: context.user,
     dryRun: options.dryRun,
+    housekeeping: context.housekeeping,
     options: {
       kind: request.optionsKind,
       apiVersion: "meta.k8s.io/v1",
