@@ -186,7 +186,7 @@ function runCall(candidates: readonly Overload[], args: readonly Compiled[]): Ru
   const isCertain =
     candidates.length === 1 && args.every((arg) => arg.type.kind !== "dyn" && arg.type.kind !== "null_type");
   const finish = (frame: Frame, values: readonly CelValue[]): CelValue => {
-    const overload = isCertain && only ? only : dispatch(candidates, values);
+    const overload = isCertain && only && !values.includes(null) ? only : dispatch(candidates, values);
     frame.meter.spend(chargeOf(overload, values));
     return overload.call(values, frame.meter);
   };

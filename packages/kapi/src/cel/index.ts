@@ -56,10 +56,13 @@ export const kubernetesFunctions = new FunctionTable([
   ...formatLibrary,
 ]);
 
-/** Parsed expressions kept. */
-export const maxCachedExpressions = 2000;
+/** Characters of the parsed expressions that are kept. */
+export const maxCachedCharacters = 2_000_000;
 
-const parsed = new LRUCache<string, Expr>({ max: maxCachedExpressions });
+const parsed = new LRUCache<string, Expr>({
+  maxSize: maxCachedCharacters,
+  sizeCalculation: (_expr, source) => 64 + source.length,
+});
 
 /** What an expression may mention, and what it must give. */
 export interface CelDeclarations {

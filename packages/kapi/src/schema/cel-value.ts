@@ -15,7 +15,7 @@ import { parseRfc3339 } from "../cel/timestamp.ts";
 import { escapeName } from "./cel-type.ts";
 import { parseGoDuration } from "./formats.ts";
 import { mapListKey } from "./list-type.ts";
-import { printJson } from "./json-value.ts";
+import { isInteger, isNumber, printJson } from "./json-value.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
 interface ListIdentity {
@@ -214,9 +214,30 @@ function textValue(text: string, format: string): CelValue {
   return text;
 }
 
+/** What the checker was told holds: unchanged values that were stored under an older schema may be of another type. */
+function fits(value: unknown, schema: SchemaNode): boolean {
+  if (schema.intOrString) return typeof value === "string" || isInteger(value);
+  switch (schema.type) {
+    case "integer":
+      return isInteger(value);
+    case "number":
+      return isNumber(value);
+    case "string":
+    case "boolean":
+      return typeof value === schema.type;
+    case "array":
+      return Array.isArray(value);
+    case "object":
+      return isObject(value);
+    default:
+      return true;
+  }
+}
+
 /** `value` seen through `schema`; `isResource` adds apiVersion, kind and the names in metadata. */
 export function celValue(value: unknown, schema: SchemaNode | undefined, isResource = false): CelValue {
   if (value === null || value === undefined || !schema) return null;
+  if (!fits(value, schema)) throw new CelError("value does not have the type of its schema");
   switch (typeof value) {
     case "boolean":
     case "bigint":

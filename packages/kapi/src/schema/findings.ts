@@ -8,6 +8,9 @@ import type { Pattern } from "./pattern.ts";
 /** Most errors reported for one object. */
 export const maxFieldErrors = 500;
 
+/** Texts longer than this are worth the fast engine; shorter ones are matched step by step. */
+export const fastTextLength = 256;
+
 /**
  * Work (characters times program states) that the fast engine may do for one object unmetered: at worst, for
  * hostile patterns, some 30 ms; ordinary ones take a hundredth of that.
@@ -25,7 +28,7 @@ class PatternBudget {
   /** Whether the pattern matches, or `undefined` when there is no budget left to tell. */
   test(pattern: Pattern, text: string): boolean | undefined {
     const work = (text.length + 1) * pattern.size;
-    if (work <= this.#free) {
+    if (text.length > fastTextLength && work <= this.#free) {
       this.#free -= work;
       return pattern.test(text);
     }

@@ -11,22 +11,33 @@ import { MeteredMatcher } from "./metered-match.ts";
 /** Longest pattern text accepted. */
 export const maxPatternLength = 16_384;
 
-/** Compiled patterns kept. */
-export const maxCachedPatterns = 4096;
+/** Program states of the compiled patterns that are kept. */
+export const maxCachedStates = 300_000;
+
+/**
+ * Engines kept for texts where speed matters. Each may hold a table of up to 8 MiB (re2js), so this is what
+ * bounds their memory, whoever writes the patterns.
+ */
+export const maxFastEngines = 16;
 
 /** A compiled pattern. */
 export interface Pattern {
   /** States of the compiled program: what one character may cost. */
   readonly size: number;
-  /** True when the pattern occurs anywhere in the text; fast, but not bounded by more than text times size. */
+  /** True when the pattern occurs anywhere in the text; for long texts, bounded by text times size only. */
   test(text: string): boolean;
   /** Like `test`, telling `spend` of the steps made; with `whole` the scan goes on after a match. */
   meteredTest(text: string, spend: (steps: number) => void, whole?: boolean): boolean;
-  /** The compiled expression, for callers that need matches and groups. */
-  readonly compiled: RE2JS;
+  /** The searching engine, for callers that need the matches themselves. */
+  engine(): RE2JS;
 }
 
-const cache = new LRUCache<string, Pattern | { readonly error: string }>({ max: maxCachedPatterns });
+const engines = new LRUCache<string, RE2JS>({ max: maxFastEngines });
+
+const cache = new LRUCache<string, Pattern | { readonly error: string }>({
+  maxSize: maxCachedStates,
+  sizeCalculation: (pattern, source) => 32 + source.length + ("size" in pattern ? pattern.size : 0),
+});
 
 function compile(source: string): Pattern | { readonly error: string } {
   if (source.length > maxPatternLength)
@@ -34,10 +45,19 @@ function compile(source: string): Pattern | { readonly error: string } {
   try {
     const compiled = RE2JS.compile(source);
     let matcher: MeteredMatcher | undefined;
+    // The first engine serves for its program only, so it never builds a table.
+    const engine = (): RE2JS => {
+      let made = engines.get(source);
+      if (!made) {
+        made = RE2JS.compile(source);
+        engines.set(source, made);
+      }
+      return made;
+    };
     return {
-      compiled,
       size: compiled.programSize(),
-      test: (text) => compiled.test(text),
+      engine,
+      test: (text) => engine().test(text),
       meteredTest(text, spend, whole) {
         matcher ??= new MeteredMatcher(compiled.re2Input.prog);
         return matcher.test(text, spend, whole);

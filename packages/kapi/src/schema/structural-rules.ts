@@ -33,6 +33,8 @@ function checkTypes(schema: SchemaNode, level: Level, path: string, errors: Fiel
   } else if (type !== "" && !jsonTypes.includes(type)) {
     errors.push(notSupported(typePath, type, jsonTypes));
   }
+  if (type === "array" && !schema.items && !schema.preserveUnknown)
+    errors.push(required(child(path, "items"), "must be specified"));
   if (schema.embedded && type !== "object") {
     const text = "must be object if x-kubernetes-embedded-resource is true";
     errors.push(type === "" ? required(typePath, text) : invalid(typePath, type, text));

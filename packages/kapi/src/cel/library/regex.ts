@@ -36,7 +36,7 @@ function matches(meter: Meter, text: string, source: string): boolean {
 function find(meter: Meter, text: string, source: string): string {
   const pattern = patternOf(source, meter);
   if (!pattern.meteredTest(text, (steps) => meter.spend(steps * searchFactor))) return "";
-  const matcher = pattern.compiled.matcher(text);
+  const matcher = pattern.engine().matcher(text);
   return matcher.find() ? (matcher.group() ?? "") : "";
 }
 
@@ -44,7 +44,7 @@ function findAll(meter: Meter, text: string, source: string, limit: bigint): Arr
   const pattern = patternOf(source, meter);
   // Each match starts the search anew, but all together read the text about once.
   pattern.meteredTest(text, (steps) => meter.spend(steps * searchFactor), true);
-  const matcher = pattern.compiled.matcher(text);
+  const matcher = pattern.engine().matcher(text);
   const found: string[] = [];
   while ((limit < 0n || BigInt(found.length) < limit) && matcher.find()) {
     meter.spend(10);
