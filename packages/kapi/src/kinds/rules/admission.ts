@@ -69,7 +69,10 @@ function checkUrl(value: string, path: string, errors: Errors): void {
 
 function checkList(list: readonly string[], path: string, what: string, errors: Errors): void {
   if (list.length === 0) errors.push(required(path));
-  else if (list.includes("*") && list.length > 1) {
+  for (const [index, item] of list.entries()) {
+    if (item === "" && what !== "API groups") errors.push(required(`${path}[${index}]`));
+  }
+  if (list.includes("*") && list.length > 1) {
     errors.push(invalid(path, list, `if '*' is present, must not specify other ${what}`));
   }
 }
@@ -82,6 +85,9 @@ function checkRules(rules: readonly JsonObject[], path: string, errors: Errors):
     checkList(texts(rule, "apiVersions"), `${here}.apiVersions`, "API versions", errors);
     const resources = texts(rule, "resources");
     if (resources.length === 0) errors.push(required(`${here}.resources`));
+    for (const [position, resource] of resources.entries()) {
+      if (resource === "") errors.push(required(`${here}.resources[${position}]`));
+    }
     if (
       resources.length > 1 &&
       (resources.includes("*/*") ||
@@ -143,6 +149,11 @@ function checkWebhooks(object: JsonObject): FieldError[] {
       errors.push(
         invalid(`${here}.admissionReviewVersions`, versions, "must include at least one of v1, v1beta1"),
       );
+    }
+    for (const [position, version] of versions.entries()) {
+      if (versions.indexOf(version) < position) {
+        errors.push(invalid(`${here}.admissionReviewVersions[${position}]`, version, "duplicate version"));
+      }
     }
     const seconds = number(webhook, "timeoutSeconds");
     if (seconds < 1 || seconds > 30) {

@@ -1,12 +1,91 @@
 /**
  * Rules of the kinds that govern the API server itself: flow control and aggregated APIs.
  */
+import type { JsonObject } from "@kontinuum/std";
 import type { FieldError } from "../../resource.ts";
-import { forbidden, invalid, required } from "../../schema/field-error.ts";
-import { child, ensure, has, isTrue, number, setDefaults, text } from "../read.ts";
+import { forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
+import { child, ensure, has, isTrue, items, number, setDefaults, text, texts } from "../read.ts";
 import { checkClientConfig } from "./admission.ts";
-import { dnsName } from "./checks.ts";
+import { dnsName, type Errors } from "./checks.ts";
 import type { KindRules, RuleTable } from "./kind-rules.ts";
+
+const flowVerbs = [
+  "create",
+  "delete",
+  "deletecollection",
+  "get",
+  "list",
+  "patch",
+  "proxy",
+  "update",
+  "watch",
+];
+
+function checkVerbs(rule: JsonObject, path: string, errors: Errors): void {
+  const verbs = texts(rule, "verbs");
+  if (verbs.length === 0) errors.push(required(`${path}.verbs`, "verbs must contain at least one value"));
+  else if (verbs.includes("*")) {
+    if (verbs.length > 1)
+      errors.push(invalid(`${path}.verbs`, verbs, "if '*' is present, must not specify other verbs"));
+  } else if (!verbs.every((verb) => flowVerbs.includes(verb))) {
+    errors.push(notSupported(`${path}.verbs`, verbs, flowVerbs));
+  }
+}
+
+/** Checks one rule of a flow schema: whom and what it catches. */
+function checkFlowRule(rule: JsonObject, path: string, errors: Errors): void {
+  const subjects = items(rule, "subjects");
+  if (subjects.length === 0)
+    errors.push(required(`${path}.subjects`, "subjects must contain at least one value"));
+  for (const [index, subject] of subjects.entries()) {
+    const kind = text(subject, "kind");
+    const key = kind.charAt(0).toLowerCase() + kind.slice(1);
+    if (["user", "group", "serviceAccount"].includes(key) && !has(subject, key)) {
+      errors.push(
+        required(`${path}.subjects[${index}].${key}`, `${key} is required when subject kind is '${kind}'`),
+      );
+    }
+  }
+  for (const [index, resource] of items(rule, "resourceRules").entries()) {
+    const here = `${path}.resourceRules[${index}]`;
+    checkVerbs(resource, here, errors);
+    for (const [key, what] of [
+      ["apiGroups", "api group"],
+      ["resources", "resource"],
+    ] as const) {
+      if (texts(resource, key).length === 0) {
+        errors.push(required(`${here}.${key}`, `resource rules must supply at least one ${what}`));
+      }
+    }
+    const namespaces = texts(resource, "namespaces");
+    if (namespaces.length === 0 && !isTrue(resource, "clusterScope")) {
+      errors.push(
+        required(
+          `${here}.namespaces`,
+          "resource rules that are not cluster scoped must supply at least one namespace",
+        ),
+      );
+    }
+    if (namespaces.includes("*") && namespaces.length > 1) {
+      errors.push(
+        invalid(`${here}.namespaces`, namespaces, "if '*' is present, must not specify other namespaces"),
+      );
+    }
+  }
+  for (const [index, other] of items(rule, "nonResourceRules").entries()) {
+    const here = `${path}.nonResourceRules[${index}]`;
+    checkVerbs(other, here, errors);
+    const urls = texts(other, "nonResourceURLs");
+    if (urls.length === 0) {
+      errors.push(required(`${here}.nonResourceURLs`, "nonResourceURLs must contain at least one value"));
+    }
+    for (const [position, url] of urls.entries()) {
+      const field = `${here}.nonResourceURLs[${position}]`;
+      if (url === "") errors.push(invalid(field, url, "must not be empty"));
+      else if (url !== "*" && !url.startsWith("/")) errors.push(invalid(field, url, "must start with slash"));
+    }
+  }
+}
 
 const flowSchema: KindRules = {
   generation: true,
@@ -26,6 +105,8 @@ const flowSchema: KindRules = {
         ),
       );
     }
+    for (const [index, rule] of items(object, "spec", "rules").entries())
+      checkFlowRule(rule, `spec.rules[${index}]`, errors);
     if (precedence === 1 && text(object, "metadata", "name") !== "exempt") {
       errors.push(
         invalid("spec.matchingPrecedence", 1, "only the schema named 'exempt' may have matchingPrecedence 1"),

@@ -20,7 +20,8 @@ function requester(object: JsonObject, context: StrategyContext): void {
   else spec.extra = Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]]));
 }
 
-const pemRequest = /-----BEGIN (NEW )?CERTIFICATE REQUEST-----/;
+const pemRequest =
+  /-----BEGIN CERTIFICATE REQUEST-----\s+((?:[A-Za-z0-9+/]{4}|\s)*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?)\s+-----END CERTIFICATE REQUEST-----/;
 
 const signingRequest: KindRules = {
   prepareCreate: requester,

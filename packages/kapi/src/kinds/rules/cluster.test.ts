@@ -10,7 +10,7 @@ test("claims and volumes", () => {
   assert.equal(at(old, "spec", "volumeMode"), "Filesystem");
   assert.deepEqual(old["status"], { phase: "Pending" });
   assert.deepEqual(create("v1", "PersistentVolumeClaim", { spec: {} }).errors, [
-    "spec.accessModes: Required value",
+    "spec.accessModes: Required value: at least 1 access mode is required",
     "spec.resources[storage]: Required value",
   ]);
   assert.match(
@@ -186,7 +186,7 @@ test("events name an object of their namespace; new events say who and what", ()
 
 test("a signing request belongs to who sends it", () => {
   const request = Buffer.from(
-    "-----BEGIN CERTIFICATE REQUEST-----\nx\n-----END CERTIFICATE REQUEST-----\n",
+    "-----BEGIN CERTIFICATE REQUEST-----\neHh4\n-----END CERTIFICATE REQUEST-----\n",
   ).toString("base64");
   const { object: old, errors } = create("certificates.k8s.io/v1", "CertificateSigningRequest", {
     metadata: { name: "c" },

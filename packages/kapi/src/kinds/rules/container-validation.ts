@@ -16,6 +16,7 @@ import {
   portReference,
   type Errors,
 } from "./checks.ts";
+import { checkFieldPath } from "./field-path.ts";
 
 /** Checks containers and init containers. `volumes` are the names the pod declares. */
 export function checkContainers(
@@ -163,12 +164,23 @@ function checkEnvironment(container: JsonObject, path: string, errors: Errors): 
     const set = exactlyOne(from, sources);
     if (set.length === 0) {
       errors.push(
-        invalid(`${here}.valueFrom`, "", `must specify one of: \`${sources.slice(0, 4).join("`, `")}\``),
+        invalid(
+          `${here}.valueFrom`,
+          "",
+          `must specify one of: \`${sources.slice(0, -1).join("`, `")}\` or \`${sources.at(-1)}\``,
+        ),
       );
     } else if (text(variable, "value") !== "") {
       errors.push(invalid(`${here}.valueFrom`, "", "may not be specified when `value` is not empty"));
     } else if (set.length > 1) {
       errors.push(invalid(`${here}.valueFrom`, "", "may not have more than one field specified at a time"));
+    }
+    const field = child(from, "fieldRef");
+    if (field !== undefined)
+      checkFieldPath(text(field, "fieldPath"), false, `${here}.valueFrom.fieldRef.fieldPath`, errors);
+    const resource = text(from, "resourceFieldRef", "resource");
+    if (resource !== "" && !resourceFields.test(resource)) {
+      errors.push(notSupported(`${here}.valueFrom.resourceFieldRef.resource`, resource, resourceFieldNames));
     }
     for (const key of ["configMapKeyRef", "secretKeyRef"]) {
       const reference = child(from, key);
@@ -188,6 +200,11 @@ function checkEnvironment(container: JsonObject, path: string, errors: Errors): 
   }
 }
 
+const resourceFieldNames = ["limits", "requests"].flatMap((kind) =>
+  ["cpu", "ephemeral-storage", "memory"].map((name) => `${kind}.${name}`),
+);
+const resourceFields = /^(limits|requests)\.(cpu|memory|ephemeral-storage|hugepages-.+)$/;
+
 function checkMounts(
   container: JsonObject,
   volumes: ReadonlySet<string>,
@@ -198,7 +215,7 @@ function checkMounts(
   for (const [index, mount] of items(container, "volumeMounts").entries()) {
     const here = `${path}.volumeMounts[${index}]`;
     const name = text(mount, "name");
-    if (name !== "" && !volumes.has(name)) {
+    if (!volumes.has(name)) {
       errors.push({
         reason: "FieldValueNotFound",
         field: `${here}.name`,
@@ -303,6 +320,18 @@ function checkHandler(handler: JsonObject, kinds: readonly string[], path: strin
     errors.push(required(`${path}.exec.command`));
   for (const key of ["httpGet", "tcpSocket", "grpc"]) {
     if (has(handler, key)) portReference(at(handler, key, "port"), `${path}.${key}.port`, errors);
+  }
+  for (const header of items(handler, "httpGet", "httpHeaders")) {
+    const name = text(header, "name");
+    if (!/^[-A-Za-z0-9]+$/.test(name)) {
+      errors.push(
+        invalid(
+          `${path}.httpGet.httpHeaders`,
+          name,
+          "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')",
+        ),
+      );
+    }
   }
   const scheme = text(handler, "httpGet", "scheme");
   if (scheme !== "" && scheme !== "HTTP" && scheme !== "HTTPS") {

@@ -18,6 +18,7 @@ test("a Job gets a selector of its own", () => {
       backoffLimit: 6,
       completionMode: "NonIndexed",
       completions: 1,
+      manualSelector: false,
       parallelism: 1,
       podReplacementPolicy: "TerminatingOrFailed",
       selector: { matchLabels: { "batch.kubernetes.io/controller-uid": "uid-1" } },

@@ -4,10 +4,11 @@
 import { at, type JsonObject } from "@kontinuum/std";
 import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
-import { invalid, required } from "../../schema/field-error.ts";
+import { duplicate, invalid, required } from "../../schema/field-error.ts";
 import { child, ensure, entries, has, isTrue, items, number, setDefaults, text } from "../read.ts";
 import {
   immutable,
+  labelKey,
   isEmptySelector,
   labelSelector,
   nonNegative,
@@ -47,6 +48,7 @@ function jobDefaults(object: JsonObject): void {
 function generateSelector(object: JsonObject): void {
   const spec = ensure(object, "spec");
   if (isTrue(spec, "manualSelector")) return;
+  spec.manualSelector = false;
   const uid = text(object, "metadata", "uid");
   const name = text(object, "metadata", "name");
   const labels = ensure(ensure(ensure(spec, "template"), "metadata"), "labels");
@@ -89,6 +91,61 @@ function checkJobSpec(spec: JsonObject | undefined, path: string, errors: Errors
     errors.push(required(`${path}.template.spec.restartPolicy`, 'valid values: "OnFailure", "Never"'));
   }
   checkTemplate(child(spec, "template"), `${path}.template`, errors);
+  checkFailurePolicy(spec, path, errors);
+}
+
+function checkFailurePolicy(spec: JsonObject | undefined, path: string, errors: Errors): void {
+  const indexed = text(spec, "completionMode") === "Indexed";
+  if (has(spec, "backoffLimitPerIndex") && !indexed) {
+    errors.push(
+      invalid(
+        `${path}.backoffLimitPerIndex`,
+        number(spec, "backoffLimitPerIndex"),
+        "requires indexed completion mode",
+      ),
+    );
+  }
+  const names = new Set(
+    ["containers", "initContainers"].flatMap((key) =>
+      items(spec, "template", "spec", key).map((container) => text(container, "name")),
+    ),
+  );
+  for (const [index, rule] of items(spec, "podFailurePolicy", "rules").entries()) {
+    const here = `${path}.podFailurePolicy.rules[${index}]`;
+    const codes = child(rule, "onExitCodes");
+    const conditions = items(rule, "onPodConditions");
+    if (codes !== undefined && conditions.length > 0) {
+      errors.push(invalid(here, rule, "specifying both OnExitCodes and OnPodConditions is not supported"));
+    } else if (codes === undefined && conditions.length === 0) {
+      errors.push(invalid(here, rule, "specifying one of OnExitCodes and OnPodConditions is required"));
+    }
+    for (const [position, condition] of conditions.entries()) {
+      labelKey(text(condition, "type"), `${here}.onPodConditions[${position}].type`, errors);
+    }
+    if (codes !== undefined) checkExitCodes(codes, names, `${here}.onExitCodes`, errors);
+  }
+}
+
+function checkExitCodes(codes: JsonObject, names: ReadonlySet<string>, path: string, errors: Errors): void {
+  const name = text(codes, "containerName");
+  if (has(codes, "containerName") && !names.has(name)) {
+    errors.push(
+      invalid(
+        `${path}.containerName`,
+        name,
+        "must be one of the container or initContainer names in the pod template",
+      ),
+    );
+  }
+  const listed = at(codes, "values");
+  const values = Array.isArray(listed) ? listed.filter((value) => typeof value === "number") : [];
+  if (values.length === 0) errors.push(invalid(`${path}.values`, values, "at least one value is required"));
+  for (const [index, value] of values.entries()) {
+    if (values.indexOf(value) < index) errors.push(duplicate(`${path}.values[${index}]`, value));
+    if (value === 0 && text(codes, "operator") === "In") {
+      errors.push(invalid(`${path}.values[${index}]`, value, "must not be 0 for the In operator"));
+    }
+  }
 }
 
 function checkJob(object: JsonObject): FieldError[] {

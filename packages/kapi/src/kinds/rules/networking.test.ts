@@ -14,7 +14,7 @@ test("an Ingress", () => {
   const networking = "networking.k8s.io/v1";
   assert.deepEqual(create(networking, "Ingress", ingress({})).errors, []);
   assert.deepEqual(create(networking, "Ingress", ingress({ pathType: null })).errors, [
-    "spec.rules[0].http.paths[0].pathType: Required value",
+    "spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified",
   ]);
   assert.deepEqual(create(networking, "Ingress", ingress({ pathType: "x" })).errors, [
     'spec.rules[0].http.paths[0].pathType: Unsupported value: "x": supported values: "Exact", "ImplementationSpecific", "Prefix"',
@@ -23,7 +23,7 @@ test("an Ingress", () => {
     'spec.rules[0].http.paths[0].path: Invalid value: "x": must be an absolute path',
   ]);
   assert.deepEqual(create(networking, "Ingress", ingress({ backend: {} })).errors, [
-    "spec.rules[0].http.paths[0].backend: Required value: resource or service backend is required",
+    'spec.rules[0].http.paths[0].backend: Invalid value: "": resource or service backend is required',
   ]);
   assert.match(
     create(networking, "Ingress", { spec: {} }).errors.join(),

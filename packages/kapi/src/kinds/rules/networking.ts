@@ -25,7 +25,7 @@ function checkBackend(backend: JsonObject | undefined, path: string, errors: Err
   if (service !== undefined && resource !== undefined) {
     errors.push(invalid(path, "", "cannot set both resource and service backends"));
   } else if (service === undefined && resource === undefined) {
-    errors.push(required(path, "resource or service backend is required"));
+    errors.push(invalid(path, "", "resource or service backend is required"));
   }
   if (service === undefined) return;
   const name = text(service, "name");

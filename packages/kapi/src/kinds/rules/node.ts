@@ -13,6 +13,15 @@ const taintEffects = ["NoExecute", "NoSchedule", "PreferNoSchedule"];
 
 const node: KindRules = {
   statusMetadata: true,
+  defaults(object) {
+    // The single field and the list say the same; the single one leads.
+    const spec = child(object, "spec");
+    const [first, ...rest] = texts(spec, "podCIDRs");
+    const single = text(spec, "podCIDR");
+    if (spec === undefined) return;
+    if (single !== "" && first !== single) spec.podCIDRs = first === undefined ? [single] : [single, ...rest];
+    else if (single === "" && first !== undefined) spec.podCIDR = first;
+  },
   validate(object) {
     const errors: FieldError[] = [];
     const pairs = new Set<string>();
@@ -98,9 +107,6 @@ const lease: KindRules = {
           "must be greater than or equal to 0",
         ),
       );
-    }
-    if (has(spec, "holderIdentity") && text(spec, "holderIdentity") === "") {
-      errors.push(invalid("spec.holderIdentity", "", "must not be empty"));
     }
     return errors;
   },

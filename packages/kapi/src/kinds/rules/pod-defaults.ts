@@ -76,8 +76,13 @@ function fileKeyDefaults(reference: JsonObject | undefined): void {
   if (reference !== undefined && !has(reference, "optional")) reference.optional = false;
 }
 
+/** An image reference: host, path of lower-case parts, tag, digest (distribution reference grammar). */
+const imageReference =
+  /^(?:[A-Za-z0-9.-]+(?::\d+)?\/)?[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@[A-Za-z][A-Za-z0-9]*:[0-9a-fA-F]+)?$/;
+
 /** `Always` for an image without a tag or with `latest`; a digest pins as well as a tag. */
 export function pullPolicy(image: string): "Always" | "IfNotPresent" {
+  if (!imageReference.test(image)) return "IfNotPresent";
   const name = image.slice(image.lastIndexOf("/") + 1);
   if (image === "" || name.includes("@")) return "IfNotPresent";
   const colon = name.indexOf(":");

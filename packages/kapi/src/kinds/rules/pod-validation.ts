@@ -4,8 +4,9 @@
 import type { JsonObject } from "@kontinuum/std";
 import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { child, has, isTrue, items, number, text, texts } from "../read.ts";
-import { dnsName, labelKey, labelSelector, nonNegative, type Errors } from "./checks.ts";
+import { dnsName, labelKey, labelMap, labelSelector, type Errors } from "./checks.ts";
 import { checkContainers, checkEphemeralContainers } from "./container-validation.ts";
+import { ipError, ipFamily } from "./network-address.ts";
 import { checkVolumes } from "./volume-validation.ts";
 
 /** Checks a pod spec at a path; `restartPolicies` narrows what a workload's template may say. */
@@ -13,8 +14,6 @@ export function checkPodSpec(spec: JsonObject | undefined, path: string, errors:
   const volumes = checkVolumes(items(spec, "volumes"), `${path}.volumes`, errors);
   checkContainers(spec, volumes, path, errors);
   checkEphemeralContainers(spec, volumes, path, errors);
-  if (has(spec, "terminationGracePeriodSeconds"))
-    nonNegative(spec, "terminationGracePeriodSeconds", path, errors);
   if (has(spec, "activeDeadlineSeconds")) {
     const seconds = number(spec, "activeDeadlineSeconds");
     if (seconds < 1 || seconds > 2_147_483_647) {
@@ -34,8 +33,7 @@ export function checkPodSpec(spec: JsonObject | undefined, path: string, errors:
     const value = text(spec, key);
     if (value !== "") dnsName(value, rule, `${path}.${key}`, errors);
   }
-  for (const [key] of Object.entries(child(spec, "nodeSelector") ?? {}))
-    labelKey(key, `${path}.nodeSelector`, errors);
+  labelMap(child(spec, "nodeSelector"), `${path}.nodeSelector`, errors);
   checkTolerations(spec, path, errors);
   checkSpread(spec, path, errors);
   checkAffinity(child(spec, "affinity"), `${path}.affinity`, errors);
@@ -89,7 +87,7 @@ function checkTolerations(spec: JsonObject | undefined, path: string, errors: Er
   }
 }
 
-const taintEffects = ["NoExecute", "NoSchedule", "PreferNoSchedule"];
+const taintEffects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
 function checkSpread(spec: JsonObject | undefined, path: string, errors: Errors): void {
   const seen = new Set<string>();
@@ -152,6 +150,8 @@ function checkWeight(item: JsonObject, path: string, errors: Errors): void {
     errors.push(invalid(`${path}.weight`, weight, "must be in the range 1-100"));
 }
 
+const nodeOperators: ReadonlySet<string> = new Set(["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]);
+
 /** Checks a node selector term. */
 export function checkNodeTerm(term: JsonObject, path: string, errors: Errors): void {
   for (const [index, expression] of items(term, "matchExpressions").entries()) {
@@ -168,8 +168,9 @@ export function checkNodeTerm(term: JsonObject, path: string, errors: Errors): v
       errors.push(
         required(`${here}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"),
       );
-    } else if (operator === "")
+    } else if (!nodeOperators.has(operator)) {
       errors.push(invalid(`${here}.operator`, operator, "not a valid selector operator"));
+    }
     labelKey(text(expression, "key"), `${here}.key`, errors);
   }
 }
@@ -198,6 +199,14 @@ function checkDns(spec: JsonObject | undefined, path: string, errors: Errors): v
       );
     }
   }
+  for (const [index, server] of servers.entries()) {
+    if (ipFamily(server) === undefined)
+      errors.push(invalid(`${path}.dnsConfig.nameservers[${index}]`, server, ipError));
+  }
+  for (const [index, option] of items(spec, "dnsConfig", "options").entries()) {
+    if (text(option, "name") === "")
+      errors.push(required(`${path}.dnsConfig.options[${index}]`, "must not be empty"));
+  }
   if (servers.length > 3) {
     errors.push(invalid(`${path}.dnsConfig.nameservers`, servers, "must not have more than 3 nameservers"));
   }
@@ -205,15 +214,14 @@ function checkDns(spec: JsonObject | undefined, path: string, errors: Errors): v
 
 function checkHosts(spec: JsonObject | undefined, path: string, errors: Errors): void {
   for (const [index, alias] of items(spec, "hostAliases").entries()) {
+    const ip = text(alias, "ip");
+    if (ipFamily(ip) === undefined) errors.push(invalid(`${path}.hostAliases[${index}].ip`, ip, ipError));
     for (const host of texts(alias, "hostnames")) {
       dnsName(host, "subdomain", `${path}.hostAliases[${index}].hostnames`, errors);
     }
   }
   for (const [index, gate] of items(spec, "readinessGates").entries()) {
     labelKey(text(gate, "conditionType"), `${path}.readinessGates[${index}].conditionType`, errors);
-  }
-  for (const [index, secret] of items(spec, "imagePullSecrets").entries()) {
-    if (text(secret, "name") === "") errors.push(required(`${path}.imagePullSecrets[${index}].name`));
   }
 }
 

@@ -90,7 +90,7 @@ const refused: readonly (readonly [string, JsonObject, string])[] = [
   [
     "an unknown DNS policy",
     pod({ dnsPolicy: "x" }),
-    'spec.dnsPolicy: Unsupported value: "x": supported values: "ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"',
+    'spec.dnsPolicy: Unsupported value: "x": supported values: "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"',
   ],
   [
     "a request above its limit",

@@ -82,7 +82,7 @@ export function podSpecWarnings(spec: JsonObject | undefined, path: string): str
 
 /** Checks the labels and the spec of a pod template. */
 export function checkTemplate(template: JsonObject | undefined, path: string, errors: Errors): void {
-  labelMap(child(template, "metadata", "labels"), `${path}.metadata.labels`, errors);
+  labelMap(child(template, "metadata", "labels"), `${path}.labels`, errors);
   checkPodSpec(child(template, "spec"), `${path}.spec`, errors);
 }
 

@@ -22,6 +22,7 @@ const quota: KindRules = {
         errors.push(invalid(`spec.hard[${name}]`, amount, "must be an integer"));
       }
     }
+    checkScopes(object, errors);
     return errors;
   },
   validateUpdate(object, old) {
@@ -32,6 +33,22 @@ const quota: KindRules = {
     return errors;
   },
 };
+
+const podKeys = /^(pods|count\/pods|(requests\.|limits\.)?(cpu|memory|ephemeral-storage))$/;
+
+/** Scopes choose pods, so a scoped quota may count nothing else. */
+function checkScopes(object: JsonObject, errors: Errors): void {
+  for (const scope of texts(object, "spec", "scopes")) {
+    for (const [key] of entries(object, "spec", "hard")) {
+      const fits = scope === "BestEffort" ? key === "pods" || key === "count/pods" : podKeys.test(key);
+      if (!fits) {
+        errors.push(
+          invalid("spec.scopes", texts(object, "spec", "scopes"), "unsupported scope applied to resource"),
+        );
+      }
+    }
+  }
+}
 
 function limitDefaults(object: JsonObject): void {
   for (const limit of items(object, "spec", "limits")) {
@@ -52,6 +69,10 @@ function checkLimits(object: JsonObject): FieldError[] {
   for (const [index, limit] of items(object, "spec", "limits").entries()) {
     const here = `spec.limits[${index}]`;
     const type = text(limit, "type");
+    labelKey(type, `${here}.type`, errors);
+    if (!type.includes("/") && !["Pod", "Container", "PersistentVolumeClaim"].includes(type)) {
+      errors.push(invalid(`${here}.type`, type, "must be a standard limit type or fully qualified"));
+    }
     if (types.has(type)) errors.push(duplicate(`${here}.type`, type));
     types.add(type);
     for (const key of ["min", "max", "default", "defaultRequest", "maxLimitRequestRatio"]) {

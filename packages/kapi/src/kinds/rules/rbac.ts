@@ -60,8 +60,7 @@ function checkSubjects(object: JsonObject, namespaced: boolean, errors: Errors):
       if (!namespaced && text(subject, "namespace") === "") errors.push(required(`${here}.namespace`));
     } else if (kind === "User" || kind === "Group") {
       if (apiGroup !== group) errors.push(notSupported(`${here}.apiGroup`, apiGroup, [group]));
-    } else if (kind !== "")
-      errors.push(notSupported(`${here}.kind`, kind, ["ServiceAccount", "User", "Group"]));
+    } else errors.push(notSupported(`${here}.kind`, kind, ["ServiceAccount", "User", "Group"]));
   }
 }
 
@@ -102,7 +101,7 @@ const binding = (namespaced: boolean): KindRules => ({
       errors.push(notSupported("roleRef.apiGroup", apiGroup, [group]));
     const kinds = namespaced ? ["Role", "ClusterRole"] : ["ClusterRole"];
     const kind = text(reference, "kind");
-    if (kind !== "" && !kinds.includes(kind)) errors.push(notSupported("roleRef.kind", kind, kinds));
+    if (!kinds.includes(kind)) errors.push(notSupported("roleRef.kind", kind, kinds));
     const name = text(reference, "name");
     if (name !== "") dnsName(name, "path", "roleRef.name", errors);
     checkSubjects(object, namespaced, errors);

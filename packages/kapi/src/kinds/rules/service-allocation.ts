@@ -151,6 +151,14 @@ function allocatePorts(
     used.add(key);
   }
   if (!wanted) return;
+  const local = text(spec, "type") === "LoadBalancer" && text(spec, "externalTrafficPolicy") === "Local";
+  if (local && number(spec, "healthCheckNodePort") === 0) {
+    const health = freePort("TCP", used, random, first, last);
+    if (health !== undefined) {
+      spec.healthCheckNodePort = health;
+      used.add(`TCP/${health}`);
+    }
+  }
   for (const [index, port] of ports.entries()) {
     if (number(port, "nodePort") !== 0) continue;
     const free = freePort(text(port, "protocol"), used, random, first, last);

@@ -8,7 +8,7 @@ import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { child, ensure, has, items, number, setDefaults, text, texts } from "../read.ts";
-import { dnsName, labelMap, oneOf, portNumber, portReference, type Errors } from "./checks.ts";
+import { dnsName, labelKey, labelMap, oneOf, portNumber, portReference, type Errors } from "./checks.ts";
 import { cidrError, cidrFamily, ipError, ipFamily, specialAddressError } from "./network-address.ts";
 import type { KindRules, RuleTable } from "./kind-rules.ts";
 
@@ -153,6 +153,9 @@ function checkService(object: JsonObject): FieldError[] {
     const why = ipFamily(address) === undefined ? ipError : specialAddressError(address);
     if (why !== undefined) errors.push(invalid(`spec.externalIPs[${index}]`, address, why));
   }
+  if (type !== "LoadBalancer" && texts(spec, "loadBalancerSourceRanges").length > 0) {
+    errors.push(forbidden("spec.LoadBalancerSourceRanges", "may only be used when `type` is 'LoadBalancer'"));
+  }
   for (const [index, range] of texts(spec, "loadBalancerSourceRanges").entries()) {
     if (cidrFamily(range.trim()) === undefined)
       errors.push(invalid(`spec.loadBalancerSourceRanges[${index}]`, range, cidrError));
@@ -247,7 +250,7 @@ const endpoints: KindRules = {
       for (const key of ["addresses", "notReadyAddresses"]) {
         for (const [position, address] of items(subset, key).entries()) {
           const ip = text(address, "ip");
-          const why = ipFamily(ip) === undefined ? ipError : specialAddressError(ip);
+          const why = ipFamily(ip) === undefined ? "must be a valid IP address" : specialAddressError(ip);
           if (why !== undefined) errors.push(invalid(`${here}.${key}[${position}].ip`, ip, why));
         }
       }
@@ -273,11 +276,17 @@ const endpointSlice: KindRules = {
     for (const [index, port] of items(object, "ports").entries()) {
       const name = text(port, "name");
       if (name !== "") dnsName(name, "label", `ports[${index}].name`, errors);
+      if (has(port, "appProtocol"))
+        labelKey(text(port, "appProtocol"), `ports[${index}].appProtocol`, errors);
       if (names.has(name)) errors.push(duplicate(`ports[${index}].name`, name));
       names.add(name);
     }
     for (const [index, endpoint] of items(object, "endpoints").entries()) {
       const addresses = texts(endpoint, "addresses");
+      const hostname = text(endpoint, "hostname");
+      if (hostname !== "") dnsName(hostname, "label", `endpoints[${index}].hostname`, errors);
+      const node = text(endpoint, "nodeName");
+      if (node !== "") dnsName(node, "subdomain", `endpoints[${index}].nodeName`, errors);
       const here = `endpoints[${index}].addresses`;
       if (addresses.length === 0) errors.push(required(here, "must contain at least 1 address"));
       if (addresses.length > 100) {
@@ -289,6 +298,8 @@ const endpointSlice: KindRules = {
       }
       for (const [position, address] of addresses.entries()) {
         if (type === "FQDN") dnsName(address, "subdomain", `${here}[${position}]`, errors);
+        else if (ipFamily(address) === undefined)
+          errors.push(invalid(`${here}[${position}]`, address, ipError));
         else if (type !== "" && ipFamily(address) !== type) {
           errors.push(invalid(`${here}[${position}]`, address, `must be an ${type} address`));
         }

@@ -20,6 +20,10 @@ const open: ReadonlySet<string> = new Set([
   "api.core.v1.Signal",
   "api.core.v1.LimitType",
   "api.core.v1.TaintEffect",
+  "api.core.v1.StorageMedium",
+  "api.core.v1.TolerationOperator",
+  "api.core.v1.NodeSelectorOperator",
+  "api.core.v1.PersistentVolumeAccessMode",
   "api.core.v1.UniqueVolumeName",
   "api.core.v1.NodeInclusionPolicy",
   "apiextensions-apiserver.pkg.apis.apiextensions.v1.ResourceScope",
@@ -41,7 +45,37 @@ const mayBeEmpty: ReadonlySet<string> = new Set([
   "apiextensions-apiserver.pkg.apis.apiextensions.v1.ValidationRule.message",
   "apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement.operator",
   "api.core.v1.NodeSelectorRequirement.operator",
+  "api.core.v1.NodeSelectorRequirement.key",
+  "api.core.v1.LimitRangeItem.type",
+  "api.rbac.v1.RoleRef.kind",
+  "api.rbac.v1.Subject.kind",
   "api.core.v1.TopologySpreadConstraint.whenUnsatisfiable",
+]);
+
+/** What is said besides `Required value`. */
+const details: Readonly<Record<string, string>> = {
+  "api.core.v1.PodAffinityTerm.topologyKey": "can not be empty",
+  "api.core.v1.SeccompProfile.type": "type is required when seccompProfile is set",
+  "api.autoscaling.v2.MetricIdentifier.name": "must specify a metric name",
+  "api.autoscaling.v2.MetricSpec.type": "must specify a metric source type",
+  "api.autoscaling.v2.MetricTarget.type": "must specify a metric target type",
+  "api.networking.v1.HTTPIngressPath.pathType": "pathType must be specified",
+  "api.flowcontrol.v1.PriorityLevelConfigurationReference.name": "must reference a priority level",
+  "api.batch.v1.PodFailurePolicyRule.action": 'valid values: ["Count" "FailIndex" "FailJob" "Ignore"]',
+};
+
+/** Enumerated fields where empty is answered as an unsupported value, not as a missing one. */
+const emptyIsUnsupported: ReadonlySet<string> = new Set([
+  "api.flowcontrol.v1.Subject.kind",
+  "api.flowcontrol.v1.PriorityLevelConfigurationSpec.type",
+  "api.flowcontrol.v1.LimitResponse.type",
+]);
+
+/** Enumerations that Kubernetes lists in their own order instead of the alphabet's. */
+const ownOrder: ReadonlySet<string> = new Set([
+  "api.core.v1.DNSPolicy",
+  "api.core.v1.RestartPolicy",
+  "api.networking.v1.PolicyType",
 ]);
 
 const enumOf = (field: Field): readonly string[] | undefined => {
@@ -104,13 +138,19 @@ function descend(message: Message, value: unknown, path: string, errors: Errors)
 function checkText(message: Message, field: Field, value: unknown, path: string, errors: Errors): void {
   if (field.shape === "single") {
     if (value === undefined || value === null || value === "") {
-      const missing = field.required && isText(field);
-      if (missing && !mayBeEmpty.has(`${message.name}.${field.json}`)) errors.push(required(path));
+      const name = `${message.name}.${field.json}`;
+      if (!field.required || !isText(field) || mayBeEmpty.has(name)) return;
+      const values = emptyIsUnsupported.has(name) ? enumOf(field) : undefined;
+      errors.push(
+        values === undefined
+          ? required(path, details[name])
+          : notSupported(path, "", supported(field, values)),
+      );
       return;
     }
     const values = enumOf(field);
     if (values !== undefined && typeof value === "string" && !values.includes(value)) {
-      errors.push(notSupported(path, value, supported(values)));
+      errors.push(notSupported(path, value, supported(field, values)));
     }
     return;
   }
@@ -118,9 +158,12 @@ function checkText(message: Message, field: Field, value: unknown, path: string,
   if (values === undefined || !Array.isArray(value)) return;
   for (const [index, item] of value.entries()) {
     if (typeof item === "string" && !values.includes(item)) {
-      errors.push(notSupported(`${path}[${index}]`, item, supported(values)));
+      errors.push(notSupported(`${path}[${index}]`, item, supported(field, values)));
     }
   }
 }
 
-const supported = (values: readonly string[]): string[] => values.filter((value) => value !== "").toSorted();
+function supported(field: Field, values: readonly string[]): string[] {
+  const listed = values.filter((value) => value !== "");
+  return ownOrder.has(field.merge.enum ?? "") ? listed : listed.toSorted();
+}

@@ -2,9 +2,10 @@
  * Checks of the volumes of a pod spec.
  */
 import type { JsonObject } from "@kontinuum/std";
-import { duplicate, forbidden, invalid, required } from "../../schema/field-error.ts";
+import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { child, has, items, number, text } from "../read.ts";
 import { dnsName, type Errors } from "./checks.ts";
+import { checkFieldPath } from "./field-path.ts";
 
 /** Checks volumes; returns their names. */
 export function checkVolumes(
@@ -16,12 +17,14 @@ export function checkVolumes(
   for (const [index, volume] of volumes.entries()) {
     const here = `${path}[${index}]`;
     const name = text(volume, "name");
+    const before = errors.length;
     if (name !== "") {
       dnsName(name, "label", `${here}.name`, errors);
       if (names.has(name)) errors.push(duplicate(`${here}.name`, name));
-      names.add(name);
     }
     checkSource(volume, here, errors);
+    // A volume that is wrong itself is none to those who mount it.
+    if (name !== "" && errors.length === before) names.add(name);
   }
   return names;
 }
@@ -45,9 +48,40 @@ function checkSource(volume: JsonObject, path: string, errors: Errors): void {
       checkRelative(text(item, "path"), `${here}.path`, errors);
     }
   }
+  const type = text(volume, "hostPath", "type");
+  if (!hostPathTypes.includes(type)) errors.push(notSupported(`${path}.hostPath.type`, type, hostPathTypes));
+  for (const [index, source] of items(volume, "projected", "sources").entries()) {
+    const here = `${path}.projected.sources[${index}]`;
+    for (const key of ["configMap", "secret"]) {
+      if (has(source, key) && text(source, key, "name") === "") errors.push(required(`${here}.${key}.name`));
+    }
+    checkDownward(items(source, "downwardAPI", "items"), `${here}.downwardAPI`, errors);
+  }
+  checkDownward(items(volume, "downwardAPI", "items"), `${path}.downwardAPI`, errors);
   const hostPath = text(volume, "hostPath", "path");
   if (hostPath.split("/").includes(".."))
     errors.push(invalid(`${path}.hostPath.path`, hostPath, "must not contain '..'"));
+}
+
+const hostPathTypes = [
+  "",
+  "BlockDevice",
+  "CharDevice",
+  "Directory",
+  "DirectoryOrCreate",
+  "File",
+  "FileOrCreate",
+  "Socket",
+];
+
+function checkDownward(list: readonly JsonObject[], path: string, errors: Errors): void {
+  for (const item of list) {
+    if (has(item, "fieldRef")) {
+      checkFieldPath(text(item, "fieldRef", "fieldPath"), true, `${path}.fieldRef.fieldPath`, errors);
+    } else if (!has(item, "resourceFieldRef")) {
+      errors.push(required(path, "one of fieldRef and resourceFieldRef is required"));
+    }
+  }
 }
 
 function checkMode(object: JsonObject | undefined, key: string, path: string, errors: Errors): void {

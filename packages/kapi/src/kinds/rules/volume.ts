@@ -4,7 +4,8 @@
 import { at, type JsonObject } from "@kontinuum/std";
 import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
-import { forbidden, invalid, required } from "../../schema/field-error.ts";
+import { timestamp } from "../../registry/metadata.ts";
+import { forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { quantityNano } from "../quantity.ts";
 import { child, ensure, entries, has, items, setDefaults, text, texts } from "../read.ts";
 import { checkNodeTerm } from "./pod-validation.ts";
@@ -12,12 +13,29 @@ import { dnsName, immutable, labelSelector, nonNegativeQuantity, type Errors } f
 import { legacyVolumeDefaults } from "./pod-defaults.ts";
 import type { KindRules, RuleTable } from "./kind-rules.ts";
 
-function checkAccessModes(spec: JsonObject | undefined, errors: Errors): void {
-  const modes = texts(spec, "accessModes");
-  if (modes.length === 0) errors.push(required("spec.accessModes"));
-  if (modes.includes("ReadWriteOncePod") && modes.length > 1) {
-    errors.push(forbidden("spec.accessModes", "may not use ReadWriteOncePod with other access modes"));
+const modes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+
+function checkAccessModes(spec: JsonObject | undefined, path: string, detail: string, errors: Errors): void {
+  const given = texts(spec, "accessModes");
+  if (given.length === 0) errors.push(required(`${path}.accessModes`, detail));
+  for (const mode of given)
+    if (!modes.includes(mode)) errors.push(notSupported(`${path}.accessModes`, mode, modes));
+  if (given.includes("ReadWriteOncePod") && new Set(given).size > 1) {
+    errors.push(forbidden(`${path}.accessModes`, "may not use ReadWriteOncePod with other access modes"));
   }
+}
+
+/** Checks the spec of a claim, also of one in a template. */
+export function checkClaimSpec(spec: JsonObject | undefined, path: string, errors: Errors): void {
+  checkAccessModes(spec, path, "at least 1 access mode is required", errors);
+  labelSelector(child(spec, "selector"), `${path}.selector`, errors);
+  const amount = at(spec, "resources", "requests", "storage");
+  if (amount === undefined) errors.push(required(`${path}.resources[storage]`));
+  else if ((quantityNano(amount) ?? 0n) <= 0n) {
+    errors.push(invalid(`${path}.resources[storage]`, amount, "must be greater than zero"));
+  }
+  const storageClass = text(spec, "storageClassName");
+  if (storageClass !== "") dnsName(storageClass, "subdomain", `${path}.storageClassName`, errors);
 }
 
 /** Keys of a volume spec that are not its source. */
@@ -45,13 +63,13 @@ const volume: KindRules = {
     if (hostPath !== undefined && !has(hostPath, "type")) hostPath.type = "";
     legacyVolumeDefaults(spec);
   },
-  prepareCreate(object) {
-    object.status = { phase: "Pending" };
+  prepareCreate(object, { now }) {
+    object.status = { phase: "Pending", lastPhaseTransitionTime: timestamp(now) };
   },
   validate(object) {
     const errors: FieldError[] = [];
     const spec = child(object, "spec");
-    checkAccessModes(spec, errors);
+    checkAccessModes(spec, "spec", "", errors);
     const capacity = entries(spec, "capacity");
     if (capacity.length === 0) errors.push(required("spec.capacity"));
     for (const [name, amount] of capacity) {
@@ -120,16 +138,7 @@ const claim: KindRules = {
   },
   validate(object) {
     const errors: FieldError[] = [];
-    const spec = child(object, "spec");
-    checkAccessModes(spec, errors);
-    labelSelector(child(spec, "selector"), "spec.selector", errors);
-    const amount = at(spec, "resources", "requests", "storage");
-    if (amount === undefined) errors.push(required("spec.resources[storage]"));
-    else if ((quantityNano(amount) ?? 0n) <= 0n) {
-      errors.push(invalid("spec.resources[storage]", amount, "must be greater than zero"));
-    }
-    const class_ = text(spec, "storageClassName");
-    if (class_ !== "") dnsName(class_, "subdomain", "spec.storageClassName", errors);
+    checkClaimSpec(child(object, "spec"), "spec", errors);
     return errors;
   },
   validateUpdate(object, old) {
@@ -228,7 +237,6 @@ export const volumeRules: RuleTable = {
     },
   },
   "storage.k8s.io/v1/CSIDriver": {
-    generation: true,
     defaults(object) {
       setDefaults(ensure(object, "spec"), {
         attachRequired: true,

@@ -8,6 +8,7 @@ import { forbidden, invalid, notSupported, required } from "../../schema/field-e
 import { child, ensure, entries, has, items, number, setDefaults, text } from "../read.ts";
 import {
   amountOrPercent,
+  dnsName,
   immutable,
   isEmptySelector,
   labelMap,
@@ -18,6 +19,7 @@ import {
   type Errors,
 } from "./checks.ts";
 import { podTemplateDefaults } from "./pod-defaults.ts";
+import { checkClaimSpec } from "./volume.ts";
 import { checkTemplate, podSpecWarnings } from "./pod.ts";
 import type { KindRules, RuleTable } from "./kind-rules.ts";
 
@@ -28,19 +30,27 @@ const templateOf = (object: JsonObject): JsonObject | undefined => child(object,
 function checkSelector(object: JsonObject, kind: string, errors: Errors): void {
   const selector = child(object, "spec", "selector");
   const labels = child(templateOf(object), "metadata", "labels");
-  if (selector === undefined) errors.push(required("spec.selector"));
-  else {
+  const mismatch = (): void => {
+    errors.push(
+      invalid("spec.template.metadata.labels", labels ?? {}, "`selector` does not match template `labels`"),
+    );
+  };
+  if (selector === undefined) {
+    if (kind === "daemonset") mismatch();
+    else errors.push(required("spec.selector"));
+  } else {
+    const before = errors.length;
     labelSelector(selector, "spec.selector", errors);
+    if (errors.length > before) {
+      errors.push(invalid("spec.selector", selector, "invalid label selector"));
+      return;
+    }
     if (isEmptySelector(selector)) {
       errors.push(invalid("spec.selector", selector, `empty selector is invalid for ${kind}`));
     }
   }
   if (selector === undefined || isEmptySelector(selector)) return;
-  if (!selectorMatches(selector, labels)) {
-    errors.push(
-      invalid("spec.template.metadata.labels", labels ?? {}, "`selector` does not match template `labels`"),
-    );
-  }
+  if (!selectorMatches(selector, labels)) mismatch();
 }
 
 function checkRestart(object: JsonObject, errors: Errors): void {
@@ -156,7 +166,8 @@ function statefulSetDefaults(object: JsonObject): void {
   setDefaults(spec, { replicas: 1, podManagementPolicy: "OrderedReady", revisionHistoryLimit: 10 });
   const strategy = ensure(spec, "updateStrategy");
   setDefaults(strategy, { type: "RollingUpdate" });
-  if (strategy.type === "RollingUpdate") setDefaults(ensure(strategy, "rollingUpdate"), { partition: 0 });
+  if (strategy.type === "RollingUpdate")
+    setDefaults(ensure(strategy, "rollingUpdate"), { partition: 0, maxUnavailable: 1 });
   setDefaults(ensure(spec, "persistentVolumeClaimRetentionPolicy"), {
     whenDeleted: "Retain",
     whenScaled: "Retain",
@@ -180,14 +191,22 @@ const statefulSet: KindRules = {
       name: text(claim, "metadata", "name"),
       persistentVolumeClaim: { claimName: text(claim, "metadata", "name") },
     }));
-    if (podSpec !== undefined && claims.length > 0) {
+    const distinct = claims.filter(
+      ({ name }, index) => name !== "" && claims.findIndex((claim) => claim.name === name) === index,
+    );
+    if (podSpec !== undefined && distinct.length > 0) {
       const replaced = new Set(claims.map(({ name }) => name));
       podSpec.volumes = [
         ...items(podSpec, "volumes").filter((volume) => !replaced.has(text(volume, "name"))),
-        ...claims,
+        ...distinct,
       ];
     }
     const errors = checkWorkload(copy, "statefulset");
+    const service = text(object, "spec", "serviceName");
+    if (service !== "") dnsName(service, "label", "spec.serviceName", errors);
+    for (const [index, claim] of items(object, "spec", "volumeClaimTemplates").entries()) {
+      checkClaimSpec(child(claim, "spec"), `spec.volumeClaimTemplates[${index}].spec`, errors);
+    }
     const partition = child(object, "spec", "updateStrategy", "rollingUpdate");
     nonNegative(partition, "partition", "spec.updateStrategy.rollingUpdate", errors);
     if (text(object, "spec", "updateStrategy", "type") === "OnDelete" && partition !== undefined) {
@@ -213,8 +232,20 @@ const statefulSet: KindRules = {
   warnings: templateWarnings,
 };
 
+/** Where DaemonSets count the changes of their template. */
+const templateGeneration = "deprecated.daemonset.template.generation";
+
+function countTemplate(object: JsonObject, generation: number): void {
+  ensure(ensure(object, "metadata"), "annotations")[templateGeneration] = String(generation);
+}
+
 const daemonSet: KindRules = {
   generation: true,
+  prepareCreate: (object) => countTemplate(object, 1),
+  prepareUpdate(object, old) {
+    const before = Number(text(old, "metadata", "annotations", templateGeneration)) || 0;
+    countTemplate(object, equalJson(templateOf(object), templateOf(old)) ? before : before + 1);
+  },
   defaults(object) {
     const spec = specOf(object);
     setDefaults(spec, { revisionHistoryLimit: 10 });
