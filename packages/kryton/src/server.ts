@@ -4,11 +4,6 @@
  * `krytond` serves one alone; `kontinuum serve` embeds one. The store is given and shared; all else
  * belongs to this server and ends with it.
  */
-import { readFile } from "node:fs/promises";
-import http from "node:http";
-import https from "node:https";
-import type { AddressInfo } from "node:net";
-import { networkInterfaces } from "node:os";
 import { CodedError, messageOf, OutboundClient, type Edges } from "@kontinuum/std";
 import type { Store } from "@kontinuum/storage";
 import type { Hono } from "hono";
@@ -31,6 +26,7 @@ import { StreamHub } from "./events/stream-hub.ts";
 import { Keeper } from "./housekeeping/keeper.ts";
 import { createHandler, type AppEnv } from "./http/app.ts";
 import { Idempotency } from "./http/idempotency.ts";
+import { closeServer, createServer, listen, listenersOf, readTls } from "./http/listener.ts";
 import { Pipeline } from "./http/pipeline.ts";
 import { RateLimit } from "./http/rate-limit.ts";
 import { routeNamer } from "./http/route-names.ts";
@@ -58,11 +54,6 @@ import type { Sealer } from "./store/sealer.ts";
 import { ReplicaSession } from "./store/session.ts";
 import { Expiry } from "./ttl/expiry.ts";
 import { Webhooks } from "./webhooks/webhooks.ts";
-
-const headerTimeoutMs = 5_000;
-const requestTimeoutMs = 30_000;
-const idleTimeoutMs = 120_000;
-const maxHeaderBytes = 1024 * 1024;
 
 /** What a server is made from. */
 export interface KrytonOptions {
@@ -310,92 +301,4 @@ async function openAuthenticator(config: Config, edges: Edges): Promise<Authenti
     case "proxy":
       return openProxyAuthenticator(config.proxySecretFile);
   }
-}
-
-interface Tls {
-  readonly cert: Buffer;
-  readonly key: Buffer;
-  readonly ca: Buffer | undefined;
-}
-
-async function readTls(config: Config): Promise<Tls | undefined> {
-  if (config.tlsCertFile === "") return undefined;
-  const read = async (variable: string, path: string): Promise<Buffer> => {
-    try {
-      return await readFile(path);
-    } catch (error) {
-      throw new CodedError("invalid_argument", `${variable}: ${messageOf(error)}`);
-    }
-  };
-  const ca =
-    config.clientCaFile === "" ? undefined : await read("KRYTON_CLIENT_CA_FILE", config.clientCaFile);
-  if (ca && !ca.includes("-----BEGIN CERTIFICATE-----")) {
-    throw new CodedError(
-      "invalid_argument",
-      `KRYTON_CLIENT_CA_FILE: ${config.clientCaFile} holds no certificate`,
-    );
-  }
-  return {
-    cert: await read("KRYTON_TLS_CERT_FILE", config.tlsCertFile),
-    key: await read("KRYTON_TLS_KEY_FILE", config.tlsKeyFile),
-    ca,
-  };
-}
-
-function createServer(tls: Tls | undefined, handler: http.RequestListener): http.Server | https.Server {
-  const common: http.ServerOptions = {
-    maxHeaderSize: maxHeaderBytes,
-    headersTimeout: headerTimeoutMs,
-    requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: idleTimeoutMs,
-    noDelay: true,
-  };
-  if (!tls) return http.createServer(common, handler);
-  const mutual = tls.ca ? { ca: tls.ca, requestCert: true, rejectUnauthorized: true } : {};
-  try {
-    return https.createServer(
-      { ...common, cert: tls.cert, key: tls.key, minVersion: "TLSv1.2", ...mutual },
-      handler,
-    );
-  } catch (error) {
-    throw new CodedError(
-      "invalid_argument",
-      `KRYTON_TLS_CERT_FILE or KRYTON_TLS_KEY_FILE: ${messageOf(error)}`,
-    );
-  }
-}
-
-function listen(server: http.Server | https.Server, config: Config, secure: boolean): Promise<string> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
-      const where = `${config.host}:${config.port}`;
-      const why = error.code === "EADDRINUSE" ? "is in use; set KRYTON_ADDR to another" : error.message;
-      reject(new CodedError("unavailable", `address ${where} ${why}`, { cause: error }));
-    });
-    server.listen({ port: config.port, ...(config.host === "" ? {} : { host: config.host }) }, () => {
-      const { address, port, family } = server.address() as AddressInfo;
-      const any = address === "::" || address === "0.0.0.0";
-      const host = any ? "localhost" : family === "IPv6" ? `[${address}]` : address;
-      resolve(`${secure ? "https" : "http"}://${host}:${port}`);
-    });
-  });
-}
-
-/** `address:port` of a server, and of every interface when it listens on all. */
-function listenersOf(server: http.Server | https.Server): string[] {
-  const { address, port } = server.address() as AddressInfo;
-  const any = address === "::" || address === "0.0.0.0";
-  const own = any
-    ? Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map((entry) => entry.address))
-    : [address];
-  return own.map((host) => `${host}:${port}`);
-}
-
-async function closeServer(server: http.Server | https.Server, limitMs: number, edges: Edges): Promise<void> {
-  if (!server.listening) return;
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  const timer = edges.clock.timer(limitMs, () => server.closeAllConnections());
-  await closed;
-  timer.clear();
 }

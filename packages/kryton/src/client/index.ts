@@ -6,7 +6,7 @@ import { KrytonClient } from "./gen/client.ts";
 import { Exchange, type ExchangeOptions } from "./exchange.ts";
 
 export { KrytonClient } from "./gen/client.ts";
-export { KrytonClientError, defaultTimeoutMs, type CallOptions, type ExchangeOptions } from "./exchange.ts";
+export { KrytonClientError, type CallOptions, type ExchangeOptions } from "./exchange.ts";
 
 /** A client for the API at `url`. `outbound` decides which addresses may be called. */
 export function createKrytonClient(

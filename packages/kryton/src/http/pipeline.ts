@@ -9,7 +9,7 @@ import type { FailureLimit } from "../auth/failure-limit.ts";
 import type { CookieSetter, Tickets } from "../auth/tickets.ts";
 import { invalidRequest, KrytonError } from "../model/errors.ts";
 import { allowed, hasRole, type Principal, type Role } from "../model/principal.ts";
-import type { Asking } from "../service/machines.ts";
+import type { Asking } from "../service/asking.ts";
 import { readBody } from "./decode.ts";
 import { fingerprintOf, type Idempotency, type Keyed } from "./idempotency.ts";
 import { guardLoopback } from "./loopback-guard.ts";

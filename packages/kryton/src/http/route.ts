@@ -5,7 +5,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { z } from "zod";
 import type { Principal, Role } from "../model/principal.ts";
-import type { Asking } from "../service/machines.ts";
+import type { Asking } from "../service/asking.ts";
 import { decodeBody, settled, type Decoded } from "./decode.ts";
 import type { alreadySent, Reply } from "./reply.ts";
 

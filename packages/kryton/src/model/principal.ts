@@ -31,8 +31,3 @@ export function hasProject(principal: Principal, project: string): boolean {
 export function allowed(principal: Principal, needed: Role, project: string): boolean {
   return hasRole(principal, needed) && hasProject(principal, project);
 }
-
-/** True when the caller may change what belongs to no project: an admin of every project. */
-export function allowedGlobally(principal: Principal): boolean {
-  return principal.role === "admin";
-}

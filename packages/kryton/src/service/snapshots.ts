@@ -10,7 +10,9 @@ import type { Provider } from "../provider/contract.ts";
 import { Change } from "../store/change.ts";
 import { Documents, type Stored } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";
-import { awaitMs, throwIfFailed, type Asking, type MachineService } from "./machines.ts";
+import { awaitMs, type Asking } from "./asking.ts";
+import { throwIfFailed } from "./machine-refusals.ts";
+import type { MachineService } from "./machines.ts";
 
 /** Snapshots of one machine. */
 export const maxSnapshots = 100;
