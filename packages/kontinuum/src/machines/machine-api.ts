@@ -56,9 +56,6 @@ const countedMachines = 1000;
 const healthMs = 2000;
 const defaultAddress = "127.0.0.1:8081";
 
-/** Whether the environment asks for one. */
-export const wantsMachineApi = (environment: Environment): boolean => Boolean(environment["KRYTON_PROVIDER"]);
-
 /** Starts it. Fails with `invalid_argument` for what does not go together. */
 export async function startMachineApi(options: MachineApiOptions): Promise<MachineApi> {
   const { environment, edges, config: hub } = options;

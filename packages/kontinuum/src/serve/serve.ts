@@ -3,7 +3,7 @@
  *
  * What is opened is closed in reverse, whether a later part fails to start or the process is told to stop. A hub
  * (no placement) keeps the store in order, runs the controllers and serves the etcd face for zones; a zone's own
- * server works on the hub's store and reports itself.
+ * server works on the hub's store and reports itself. What only a hub or a machine API needs is loaded only there.
  */
 import os from "node:os";
 import { Client, type Controller } from "@kontinuum/controller";
@@ -20,16 +20,10 @@ import { defaultTimings, type Timings } from "../domain/timings.ts";
 import { ZoneLeases } from "../domain/zone-lease/zone-leases.ts";
 import { ZoneKeyring } from "../identity/zone-keyring.ts";
 import { converters, crds } from "../kinds/index.ts";
-import {
-  startMachineApi,
-  wantsMachineApi,
-  type MachineApi,
-  type MachineApiOptions,
-} from "../machines/machine-api.ts";
+import type { MachineApi, MachineApiOptions } from "../machines/machine-api.ts";
 import { etcdProxy } from "../proxy/etcd-proxy.ts";
 import { version } from "../version.ts";
 import { openConsole } from "./console.ts";
-import { domainControllers } from "./domain-controllers.ts";
 import { LazyHelm } from "./lazy-helm.ts";
 import { openProcessStore } from "./process-store.ts";
 import { serverOptions } from "./server-options.ts";
@@ -82,6 +76,7 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
   const registration = newRegistration(config, edges);
   const leases = new ZoneLeases({ edges, holder: () => registration.name, durationMs: timings.zoneLeaseMs });
   const domain: DomainContext = { config, timings, leases };
+  const hasProvider = Boolean(environment["KRYTON_PROVIDER"]);
   let machineApi: MachineApi | undefined;
   const console = await openConsole({
     config,
@@ -90,14 +85,13 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
     version,
     processName: () => registration.name,
     server: () => server,
-    ...(wantsMachineApi(environment)
-      ? { providers: async () => (machineApi ? [await machineApi.view()] : []) }
-      : {}),
+    ...(hasProvider ? { providers: async () => (machineApi ? [await machineApi.view()] : []) } : {}),
   });
   const controllers: Controller[] = [heartbeatController(domain, registration)];
   const keyring = config.placement ? undefined : new ZoneKeyring(edges.clock);
   if (keyring) {
     const helm = opened.adopt(new LazyHelm(config), (one) => one.close());
+    const { domainControllers } = await import("./domain-controllers.ts");
     controllers.push(keyring, await domainControllers(domain, registration, helm, edges));
   }
   const server: ApiServer = createServer({
@@ -115,8 +109,9 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
   opened.defer(() => server.stop(stopMs));
   await server.start();
   opened.defer(() => deregister(registration, server, edges, timings.deregisterMs));
-  if (wantsMachineApi(environment)) {
+  if (hasProvider) {
     const { authenticators } = console;
+    const { startMachineApi } = await import("../machines/machine-api.ts");
     machineApi = await startMachineApi({ environment, edges, config, authenticators, ...options.machines });
   }
   announce(config, server, edges);

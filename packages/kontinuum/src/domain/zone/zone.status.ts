@@ -3,7 +3,7 @@
  */
 import { removeCondition, setCondition, type Condition } from "@kontinuum/controller";
 import type { Clock } from "@kontinuum/std";
-import type { Zone, ZoneStatus } from "../../kinds/index.ts";
+import { zoneConditions, type Zone, type ZoneStatus } from "../../kinds/index.ts";
 
 /** Where a pass ended: the first thing that is not as it should be, or everything well. */
 export type ZoneOutcome =
@@ -90,5 +90,6 @@ function withReports(
       clock,
     );
   }
-  return { ...zone.status, conditions };
+  const place = ({ type }: Condition): number => zoneConditions.findIndex((known) => known === type);
+  return { ...zone.status, conditions: conditions.sort((a, b) => place(a) - place(b)) };
 }
