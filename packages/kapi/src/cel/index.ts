@@ -6,7 +6,7 @@
  */
 import { LRUCache } from "lru-cache";
 import { Compiler } from "./compile.ts";
-import { type CelBudgetError, CelCompileError, CelError } from "./error.ts";
+import { CelCompileError, CelError } from "./error.ts";
 import { FunctionTable } from "./function.ts";
 import { addressLibrary } from "./library/address.ts";
 import { formatLibrary } from "./library/format.ts";
@@ -27,15 +27,12 @@ import type { Expr } from "./ast.ts";
 export { CelBudgetError, CelCompileError, CelError } from "./error.ts";
 export { fromJson, toJson } from "./json.ts";
 export { Meter } from "./meter.ts";
-export { listOf, mapOf, optionalOf, printType, types, type CelType, type ObjectField } from "./type.ts";
+export { listOf, mapOf, optionalOf, types, type CelType, type ObjectField } from "./type.ts";
 export {
-  ArrayList,
   CelDuration,
   CelOptional,
   CelTimestamp,
   EntryMap,
-  isList,
-  isMap,
   none,
   type CelList,
   type CelMap,
@@ -132,5 +129,3 @@ export function evaluateOnce(source: string, variables: Readonly<Record<string, 
   const declared = Object.fromEntries(Object.keys(variables).map((name) => [name, types.dyn]));
   return compileCel(source, { variables: declared }).evaluate(variables, new Meter(defaultBudget));
 }
-
-export type CelFailure = CelBudgetError | CelCompileError | CelError;

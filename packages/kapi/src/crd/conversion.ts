@@ -18,14 +18,6 @@ const maxFailureText = 1024;
 /** Sends one ConversionReview to the definition's webhook and returns the parsed answer. */
 export type ConversionCall = (review: JsonObject) => Promise<unknown>;
 
-/** The objects with another apiVersion: conversion strategy `None`. */
-export function convertByVersionOnly(
-  objects: readonly JsonObject[],
-  apiVersion: string,
-): readonly JsonObject[] {
-  return objects.map((object) => ({ ...object, apiVersion }));
-}
-
 /** A ConversionReview request for `objects`. */
 export function conversionReview(
   objects: readonly JsonObject[],

@@ -2,7 +2,7 @@
  * Patches: JSON patch, merge patch, strategic merge patch and server-side apply with managed fields.
  */
 export type { ApplyConflict } from "./apply-conflict.ts";
-export { applyJsonPatch, maxPatchOperations } from "./json-patch.ts";
+export { applyJsonPatch } from "./json-patch.ts";
 export { applyMergePatch } from "./merge-patch.ts";
 export { applyStrategicMergePatch } from "./strategic-merge.ts";
 export type { OtherVersions } from "./object-versions.ts";
