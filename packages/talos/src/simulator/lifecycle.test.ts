@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test, type TestContext } from "node:test";
+import { fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { systemEdges } from "@kontinuum/std";
@@ -7,7 +8,11 @@ import { connectTalos } from "../client/client.ts";
 import { probe } from "../client/probe.ts";
 import { resourceKinds } from "../client/resource-kind.ts";
 import { isTalosError } from "../client/talos-error.ts";
-import { MachineService } from "../gen/machine/machine_pb.ts";
+import {
+  MachineService,
+  MachineStatusEvent_MachineStage as MachineStage,
+  MachineStatusEventSchema,
+} from "../gen/machine/machine_pb.ts";
 import { issueAdminCertificate, issueCertificate } from "../pki/certificates.ts";
 import { openSslPem } from "../pki/pem.ts";
 import { eventually, startRack, TestCluster } from "./rack.fixture.ts";
@@ -82,6 +87,17 @@ test("nodes metadata fans out and reports each failure by itself", { timeout: 60
     for await (const { bytes } of stream) all += Buffer.from(bytes).toString();
     return all;
   };
+  const stages: number[] = [];
+  const actors = new Set<string>();
+  const watching = (async () => {
+    for await (const { data, actorId } of machine.events({ tailEvents: -1 })) {
+      if (data?.typeUrl === "talos/runtime/machine.MachineStatusEvent") {
+        stages.push(fromBinary(MachineStatusEventSchema, data.value).stage);
+      }
+      if (data?.typeUrl === "talos/runtime/machine.SequenceEvent") actors.add(actorId);
+    }
+  })().catch(() => {});
+  await eventually("the past", () => stages.includes(MachineStage.RUNNING));
   assert.match(await text(machine.dmesg({})), /\[talos\] machine is running/);
   assert.match(await text(machine.logs({ id: "etcd" })), /Health check successful/);
   assert.match(await text(machine.read({ path: "/proc/sys/kernel/random/boot_id" })), /^[0-9a-f-]{36}\n$/);
@@ -94,6 +110,10 @@ test("nodes metadata fans out and reports each failure by itself", { timeout: 60
     call({ node: `${address}:50000` }),
     (error) => ConnectError.from(error).code === Code.Internal,
   );
+  const { messages: reboots } = await machine.reboot({});
+  await eventually("the sequence", () => actors.has(reboots[0]?.actorId ?? "none"));
+  await watching;
+  assert.equal(stages.at(-1), MachineStage.REBOOTING);
 });
 
 test(

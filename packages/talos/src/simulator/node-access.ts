@@ -28,6 +28,9 @@ export interface NodeAccessOptions {
   readonly onTrustd: (request: Http2ServerRequest, response: Http2ServerResponse) => void;
 }
 
+/** Time for the last answers of a node that goes down, milliseconds. */
+const answerMs = 500;
+
 /** See the module's comment. */
 export class NodeAccess {
   readonly #options: NodeAccessOptions;
@@ -91,11 +94,21 @@ export class NodeAccess {
     this.#listener.pause();
   }
 
-  /** Refuses connections and ends those there are. */
-  async close(): Promise<void> {
+  /** Closes all doors in an orderly way: an answer that is on its way still arrives. */
+  close(): Promise<void> {
+    this.#listener.pause(answerMs);
+    return this.#closeTrustd();
+  }
+
+  /** Loses power: nothing arrives any more. */
+  cut(): Promise<void> {
+    this.#listener.cut();
+    return this.#closeTrustd();
+  }
+
+  #closeTrustd(): Promise<void> {
     this.#workerCertificate = undefined;
-    this.#listener.close();
-    await this.#trustd.close();
+    return this.#trustd.close();
   }
 
   async #askTrustd(config: NodeConfig, signal: AbortSignal): Promise<TrustdAnswer> {

@@ -42,9 +42,10 @@ export interface NodeListenerOptions {
 }
 
 interface Endpoint {
-  readonly mode: ListenerMode;
   readonly server: http2.Http2SecureServer;
   readonly sessions: Set<http2.ServerHttp2Session>;
+  /** Its mode is over: a handshake that ends only now comes too late. */
+  isRetired: boolean;
 }
 
 /** OID of extended key usage clientAuth. */
@@ -94,14 +95,14 @@ export class NodeListener {
     this.#tcp = tcp;
   }
 
-  /** Refuses connections from now on; calls under way may finish. */
-  pause(): void {
-    this.#retire(graceMs);
+  /** Refuses connections from now on; calls under way may finish within `waitMs`. */
+  pause(waitMs: number = graceMs): void {
+    this.#retire(waitMs);
     this.#stopListening();
   }
 
   /** Refuses connections and ends those there are, at once. */
-  close(): void {
+  cut(): void {
     this.#retire(0);
     this.#stopListening();
     for (const socket of this.#sockets) socket.destroy();
@@ -118,7 +119,9 @@ export class NodeListener {
   #retire(waitMs: number): void {
     const endpoint = this.#endpoint;
     this.#endpoint = undefined;
-    void endpoint?.then(({ sessions }) => {
+    void endpoint?.then((retired) => {
+      retired.isRetired = true;
+      const { sessions } = retired;
       for (const session of sessions) session.close();
       const end = (): void => {
         for (const session of sessions) session.destroy();
@@ -162,9 +165,10 @@ export class NodeListener {
       ...(isNormal ? { ca: [...mode.clientCas] } : {}),
       allowHTTP1: false,
     });
+    const endpoint: Endpoint = { server, sessions, isRetired: false };
     server.on("session", (session) => {
       const peer = this.#peerOf(session.socket, isNormal);
-      if (!peer) return session.destroy();
+      if (!peer || endpoint.isRetired) return session.destroy();
       sessions.add(session);
       peers.set(session, peer);
       session.once("close", () => sessions.delete(session));
@@ -177,7 +181,7 @@ export class NodeListener {
       else request.stream.close(http2.constants.NGHTTP2_CANCEL);
     });
     for (const event of ["tlsClientError", "sessionError", "error"]) server.on(event, ignore);
-    return { mode, server, sessions };
+    return endpoint;
   }
 
   /** `undefined`: the certificate's usage is more than clientAuth, which Talos refuses. */

@@ -18,6 +18,7 @@ import { skewedClock } from "./node-certificates.ts";
 import { readNodeConfig, stableHostname, type NodeConfig } from "./node-config.ts";
 import { NodeDisk } from "./node-disk.ts";
 import type { NodeHost } from "./node-host.ts";
+import { NodeEvents } from "./node-events.ts";
 import { NodeJournal } from "./node-journal.ts";
 import { baseServices, NodeServices } from "./node-services.ts";
 import type { ClusterMemberView, NodeStage, NodeView } from "./node-view.ts";
@@ -44,6 +45,7 @@ export class SimulatedNode {
   readonly edges: Edges;
   readonly resources: ResourceStore;
   readonly journal: NodeJournal;
+  readonly events: NodeEvents;
   readonly #host: NodeHost;
   readonly #log: Log;
   readonly #disk: NodeDisk;
@@ -70,7 +72,14 @@ export class SimulatedNode {
     this.journal = new NodeJournal(this.edges.clock);
     this.#services = new NodeServices(this.edges.clock);
     this.#disk = new NodeDisk(record, (kept) => host.save(this, kept));
-    this.#sequences = new Sequences((name, error) => this.#sequenceFailed(name, error));
+    this.events = new NodeEvents(this.edges.clock, this.edges.random);
+    this.#sequences = new Sequences({
+      started: (sequence, actorId) =>
+        this.events.publish({ kind: "sequence", sequence, action: "start" }, actorId),
+      ended: (sequence, actorId) =>
+        this.events.publish({ kind: "sequence", sequence, action: "stop" }, actorId),
+      failed: (name, actorId, error) => this.#sequenceFailed(name, actorId, error),
+    });
     this.#access = new NodeAccess({
       spec,
       ports: host.ports,
@@ -218,6 +227,7 @@ export class SimulatedNode {
   /** Pulls the plug. */
   async powerOff(): Promise<void> {
     await this.#disk.save({ powered: false });
+    await this.#access.cut();
     await this.#sequences.stop();
     await this.#disk.loseMemory();
     await this.#goDark("off");
@@ -231,6 +241,7 @@ export class SimulatedNode {
   /** The process that simulates the machine ends; the machine does not notice. */
   async close(): Promise<void> {
     await this.#sequences.close();
+    await this.#access.cut();
     await this.#goDark("off");
   }
 
@@ -269,34 +280,36 @@ export class SimulatedNode {
   }
 
   /** Reboots. */
-  reboot(): void {
-    void this.#sequences.run("reboot", (signal) => this.#reboot(signal));
+  reboot(actorId = ""): void {
+    void this.#sequences.run("reboot", (signal) => this.#reboot(signal), actorId);
   }
 
   /** Shuts down; only power on brings it back. */
-  shutDown(): void {
-    void this.#sequences.run("shutdown", async (signal) => {
+  shutDown(actorId = ""): void {
+    const work = async (signal: AbortSignal): Promise<void> => {
       this.#setStage("shutting down");
       await this.#sleep(this.#host.timing.resetMs, signal);
       await this.#disk.save({ powered: false });
       await this.#goDark("off");
-    });
+    };
+    void this.#sequences.run("shutdown", work, actorId);
   }
 
   /** Writes another release to the disk and boots it. */
-  upgrade(talosVersion: string): void {
-    void this.#sequences.run("upgrade", async (signal) => {
+  upgrade(talosVersion: string, actorId = ""): void {
+    const work = async (signal: AbortSignal): Promise<void> => {
       this.#setStage("upgrading");
       await this.#sleep(this.#host.timing.upgradeMs, signal);
       this.#crash("upgrade");
       await this.#disk.save({ talosVersion });
       await this.#reboot(signal);
-    });
+    };
+    void this.#sequences.run("upgrade", work, actorId);
   }
 
   /** Wipes. */
-  reset(plan: WipePlan): void {
-    void this.#sequences.run("reset", (signal) => this.#reset(plan, signal));
+  reset(plan: WipePlan, actorId = ""): void {
+    void this.#sequences.run("reset", (signal) => this.#reset(plan, signal), actorId);
   }
 
   /** Changes the state of a service on request; `false` when there is no such service. */
@@ -444,8 +457,6 @@ export class SimulatedNode {
 
   async #reboot(signal: AbortSignal): Promise<void> {
     this.#setStage("rebooting");
-    // Whoever asked for it still hears the answer.
-    await this.#sleep(this.#host.timing.apidSwitchMs, signal);
     await this.#goDark("rebooting");
     await this.#sleep(this.#host.timing.rebootMs, signal);
     await this.#boot(signal);
@@ -476,12 +487,16 @@ export class SimulatedNode {
   }
 
   /** Talos' answer to a sequence that fails is a reboot; to a loss of power, so is ours. */
-  #sequenceFailed(name: SequenceName, error: unknown): void {
+  #sequenceFailed(sequence: SequenceName, actorId: string, error: unknown): void {
+    this.events.publish({ kind: "sequence", sequence, action: "stop", error: messageOf(error) }, actorId);
     const isPowerLoss = error instanceof PowerLoss;
     if (isPowerLoss) this.#log.warn("power lost, as asked; booting again");
-    else this.#log.error("a sequence failed; rebooting", { sequence: name, reason: messageOf(error) });
+    else this.#log.error("a sequence failed; rebooting", { sequence, reason: messageOf(error) });
     void this.#sequences.run("boot", async (signal) => {
-      if (isPowerLoss) await this.#disk.loseMemory();
+      if (isPowerLoss) {
+        await this.#access.cut();
+        await this.#disk.loseMemory();
+      }
       await this.#goDark("rebooting");
       await this.#sleep(this.#host.timing.rebootMs, signal);
       await this.#boot(signal);
@@ -501,7 +516,7 @@ export class SimulatedNode {
     try {
       this.#crash(point);
     } catch (error) {
-      this.#sequenceFailed("boot", error);
+      this.#sequenceFailed("boot", "", error);
       throw new CodedError("unavailable", "the node lost power");
     }
   }
@@ -517,6 +532,7 @@ export class SimulatedNode {
     this.#bootstrapped = Promise.withResolvers<void>();
     this.#services.clear();
     this.resources.close();
+    this.events.close();
     this.#setStage(stage);
   }
 
@@ -527,6 +543,8 @@ export class SimulatedNode {
     }
     this.#stage = stage;
     this.refresh();
+    const isChecked = stage === "booting" || stage === "running";
+    this.events.publish({ kind: "stage", stage, unmet: isChecked ? this.view().unmetConditions : [] });
   }
 
   #running(service: string): void {

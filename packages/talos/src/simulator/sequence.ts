@@ -9,6 +9,15 @@ export type SequenceName = "install" | "reboot" | "upgrade" | "reset" | "boot" |
 /** The work of a sequence; it ends when the signal aborts. */
 export type SequenceWork = (signal: AbortSignal) => Promise<void>;
 
+/** Is told of sequences. */
+export interface SequenceObserver {
+  started(name: SequenceName, actorId: string): void;
+  /** It ended by itself, or was ended. */
+  ended(name: SequenceName, actorId: string): void;
+  /** It failed by itself; another one may be run here. */
+  failed(name: SequenceName, actorId: string, error: unknown): void;
+}
+
 interface Running {
   readonly name: SequenceName;
   readonly abort: AbortController;
@@ -17,13 +26,12 @@ interface Running {
 
 /** See the module's comment. */
 export class Sequences {
-  readonly #onFailure: (name: SequenceName, error: unknown) => void;
+  readonly #observer: SequenceObserver;
   #running: Running | undefined;
   #isClosed = false;
 
-  /** `onFailure` is told of a sequence that failed by itself; it may run another one. */
-  constructor(onFailure: (name: SequenceName, error: unknown) => void) {
-    this.#onFailure = onFailure;
+  constructor(observer: SequenceObserver) {
+    this.#observer = observer;
   }
 
   /** The one that runs, if any. */
@@ -32,12 +40,12 @@ export class Sequences {
   }
 
   /** Ends what runs, then runs this. Resolves when it has ended, however. */
-  run(name: SequenceName, work: SequenceWork): Promise<void> {
+  run(name: SequenceName, work: SequenceWork, actorId = ""): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     const before = this.#running;
     before?.abort.abort();
     const abort = new AbortController();
-    const done = this.#attempt(name, work, abort, before?.done);
+    const done = this.#attempt(name, work, abort, before?.done, actorId);
     this.#running = { name, abort, done };
     return done;
   }
@@ -60,8 +68,10 @@ export class Sequences {
     work: SequenceWork,
     abort: AbortController,
     before: Promise<void> | undefined,
+    actorId: string,
   ): Promise<void> {
     await before;
+    this.#observer.started(name, actorId);
     let failure: { readonly error: unknown } | undefined;
     try {
       if (!abort.signal.aborted) await work(abort.signal);
@@ -69,6 +79,7 @@ export class Sequences {
       if (!abort.signal.aborted && !isCoded(error, "cancelled")) failure = { error };
     }
     if (this.#running?.abort === abort) this.#running = undefined;
-    if (failure) this.#onFailure(name, failure.error);
+    if (failure) this.#observer.failed(name, actorId, failure.error);
+    else this.#observer.ended(name, actorId);
   }
 }

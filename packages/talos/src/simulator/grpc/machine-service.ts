@@ -1,13 +1,10 @@
 /**
  * `machine.MachineService`: the calls of a simulated node. What is not here answers UNIMPLEMENTED.
  */
-import { create } from "@bufbuild/protobuf";
-import { anyPack, timestampFromMs, type Timestamp } from "@bufbuild/protobuf/wkt";
+import { timestampFromMs, type Timestamp } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { durationMs } from "@bufbuild/protobuf/wkt";
 import {
-  MachineStatusEventSchema,
-  MachineStatusEvent_MachineStage as EventStage,
   ResetRequest_WipeMode as WipeMode,
   type MachineService,
   type ResetRequest,
@@ -22,10 +19,11 @@ import {
   unimplemented,
   unknownError,
 } from "../call-error.ts";
-import type { NodeStage } from "../node-view.ts";
 import type { SimulatedNode, WipePlan } from "../node.ts";
 import { applyConfiguration } from "./apply-configuration.ts";
+import type { SequenceName } from "../sequence.ts";
 import { callerOf } from "./call-context.ts";
+import { eventMessage } from "./events.ts";
 import {
   cpuInfo,
   diskStats,
@@ -129,20 +127,17 @@ export const machineService: Partial<ServiceImpl<typeof MachineService>> = {
   reset(request, context) {
     const { node } = callerOf(context);
     const plan = wipePlan(request, node);
-    if (accepts(node)) node.reset(plan);
-    return { messages: [{ actorId: node.edges.random.uuid() }] };
+    return { messages: [{ actorId: actOn(node, (actorId) => node.reset(plan, actorId)) }] };
   },
 
   reboot(_request, context) {
     const { node } = callerOf(context);
-    if (accepts(node)) node.reboot();
-    return { messages: [{ actorId: node.edges.random.uuid() }] };
+    return { messages: [{ actorId: actOn(node, (actorId) => node.reboot(actorId)) }] };
   },
 
   shutdown(_request, context) {
     const { node } = callerOf(context);
-    if (accepts(node)) node.shutDown();
-    return { messages: [{ actorId: node.edges.random.uuid() }] };
+    return { messages: [{ actorId: actOn(node, (actorId) => node.shutDown(actorId)) }] };
   },
 
   upgrade(request, context) {
@@ -158,8 +153,8 @@ export const machineService: Partial<ServiceImpl<typeof MachineService>> = {
     if (node.cluster?.etcdMembers.length === 2 && !request.force && node.hasEtcdData) {
       throw failedPrecondition("etcd cluster of two members would lose its quorum during the upgrade");
     }
-    if (accepts(node)) node.upgrade(tag);
-    return { messages: [{ ack: "Upgrade request received", actorId: node.edges.random.uuid() }] };
+    const actorId = actOn(node, (id) => node.upgrade(tag, id));
+    return { messages: [{ ack: "Upgrade request received", actorId }] };
   },
 
   etcdMemberList(_request, context) {
@@ -214,16 +209,17 @@ export const machineService: Partial<ServiceImpl<typeof MachineService>> = {
     return { messages: [{ member: node.hostname }] };
   },
 
-  /** A greeting, the present stage, then each change of it. */
-  async *events(_request, context) {
+  /** A greeting, the asked-for past, then what happens. */
+  async *events({ tailEvents, tailId, tailSeconds, withActorId }, context) {
     const { node } = callerOf(context);
     yield {};
-    const changes = node.currentResources().watch("runtime", "MachineStatuses.runtime.talos.dev");
-    const end = (): void => node.resources.unwatch(changes);
+    const happenings = node.events.watch({ count: tailEvents, afterId: tailId, seconds: tailSeconds });
+    const end = (): void => node.events.unwatch(happenings);
     context.signal.addEventListener("abort", end, { once: true });
     try {
-      yield stageEvent(node);
-      for await (const _ of changes) yield stageEvent(node);
+      for await (const event of happenings) {
+        if (withActorId === "" || event.actorId === withActorId) yield eventMessage(event);
+      }
     } finally {
       context.signal.removeEventListener("abort", end);
       end();
@@ -308,9 +304,14 @@ function etcdCluster(node: SimulatedNode): NonNullable<SimulatedNode["cluster"]>
   return node.cluster;
 }
 
-/** Talos drops a request while one of these runs, although it says yes. */
-function accepts(node: SimulatedNode): boolean {
-  return !["install", "reboot", "upgrade", "reset"].includes(node.sequence ?? "");
+/** Sequences during which Talos drops a request, although it says yes. */
+const exclusive: readonly SequenceName[] = ["install", "reboot", "upgrade", "reset"];
+
+/** Does it, unless it is dropped; returns the id under which its events are told. */
+function actOn(node: SimulatedNode, act: (actorId: string) => void): string {
+  const actorId = node.edges.random.uuid();
+  if (node.sequence === undefined || !exclusive.includes(node.sequence)) act(actorId);
+  return actorId;
 }
 
 function wipePlan(request: ResetRequest, node: SimulatedNode): WipePlan {
@@ -353,34 +354,6 @@ function changeService(context: HandlerContext, id: string, state: "Running" | "
   if (!node.setService(id, state, `Service ${verb} via API`))
     throw unknownError(`service ${JSON.stringify(id)} not found`);
   return `Service ${JSON.stringify(id)} ${verb}`;
-}
-
-const eventStages: Readonly<Record<NodeStage, EventStage>> = {
-  off: EventStage.UNKNOWN,
-  booting: EventStage.BOOTING,
-  installing: EventStage.INSTALLING,
-  maintenance: EventStage.MAINTENANCE,
-  running: EventStage.RUNNING,
-  rebooting: EventStage.REBOOTING,
-  "shutting down": EventStage.SHUTTING_DOWN,
-  resetting: EventStage.RESETTING,
-  upgrading: EventStage.UPGRADING,
-};
-
-function stageEvent(node: SimulatedNode) {
-  const { stage, unmetConditions } = node.view();
-  const unmet =
-    stage === "booting" || stage === "running" ? unmetConditions.map((condition) => ({ ...condition })) : [];
-  const event = create(MachineStatusEventSchema, {
-    stage: eventStages[stage],
-    status: { ready: unmet.length === 0, unmetConditions: unmet },
-  });
-  // Talos' own form of the type URL; the usual one would not be recognised.
-  const data = {
-    ...anyPack(MachineStatusEventSchema, event),
-    typeUrl: "talos/runtime/machine.MachineStatusEvent",
-  };
-  return { data, id: node.edges.random.uuid() };
 }
 
 function timestamp(ms: number): Timestamp {

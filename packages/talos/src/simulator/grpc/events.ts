@@ -1,0 +1,50 @@
+/**
+ * Events as messages. Their payload's type URL is Talos' own (`talos/runtime/<message>`); the usual form would not be
+ * recognised by its clients.
+ */
+import { create, toBinary, type DescMessage, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  EventSchema,
+  MachineStatusEvent_MachineStage as EventStage,
+  MachineStatusEventSchema,
+  SequenceEvent_Action as Action,
+  SequenceEventSchema,
+  type Event,
+} from "../../gen/machine/machine_pb.ts";
+import type { NodeEvent } from "../node-events.ts";
+import type { NodeStage } from "../node-view.ts";
+
+const stages: Readonly<Record<NodeStage, EventStage>> = {
+  off: EventStage.UNKNOWN,
+  booting: EventStage.BOOTING,
+  installing: EventStage.INSTALLING,
+  maintenance: EventStage.MAINTENANCE,
+  running: EventStage.RUNNING,
+  rebooting: EventStage.REBOOTING,
+  "shutting down": EventStage.SHUTTING_DOWN,
+  resetting: EventStage.RESETTING,
+  upgrading: EventStage.UPGRADING,
+};
+
+/** The message of an event. */
+export function eventMessage({ id, actorId, happening }: NodeEvent): Event {
+  const data =
+    happening.kind === "stage"
+      ? payload(MachineStatusEventSchema, {
+          stage: stages[happening.stage],
+          status: {
+            ready: happening.unmet.length === 0,
+            unmetConditions: happening.unmet.map((condition) => ({ ...condition })),
+          },
+        })
+      : payload(SequenceEventSchema, {
+          sequence: happening.sequence,
+          action: happening.action === "start" ? Action.START : Action.STOP,
+          ...(happening.error === undefined ? {} : { error: { message: happening.error } }),
+        });
+  return create(EventSchema, { id, actorId, data });
+}
+
+function payload<D extends DescMessage>(schema: D, value: MessageInitShape<D>) {
+  return { typeUrl: `talos/runtime/${schema.typeName}`, value: toBinary(schema, create(schema, value)) };
+}
