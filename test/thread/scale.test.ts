@@ -5,18 +5,18 @@
  * Everything is real but the hardware: API server, controllers, helm, and machines that speak the Talos API.
  */
 import assert from "node:assert/strict";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
+import { Readable } from "node:stream";
 import { test } from "node:test";
 import { Client, findCondition, isConditionTrue } from "@kontinuum/controller";
 import { systemClock, systemEdges } from "@kontinuum/std";
 import { SimulatedRack } from "@kontinuum/talos";
 import {
-  addInstance,
-  addZone,
   instanceKind,
   instancePoolKind,
+  main,
   parseConfig,
   readValues,
   startProcess,
@@ -29,6 +29,30 @@ import { findHelm } from "../services/kubernetes-tools.ts";
 
 const helm = await findHelm();
 const charts = path.resolve(import.meta.dirname, "../../packages/kontinuum/charts");
+
+async function cli(...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ["", ""];
+  const code = await main(args, {
+    stdout: { write: (text) => (out += text) },
+    stderr: { write: (text) => (err += text) },
+    stdin: Readable.from([]),
+    environment: {},
+    edges: systemEdges(),
+    signal: new AbortController().signal,
+  });
+  return { code, out, err };
+}
+
+const kubeconfigOf = (server: string): string =>
+  JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "hub", cluster: { server } }],
+    users: [{ name: "me", user: {} }],
+    contexts: [{ name: "hub", context: { cluster: "hub", user: "me" } }],
+    "current-context": "hub",
+  });
+
 const claim = (instance: Instance): string | undefined =>
   instance.metadata.labels?.["kontinuum.sh/claimed-by"];
 
@@ -87,10 +111,30 @@ test(
       ]);
 
     const addresses = rack.nodes.map(({ spec }) => spec.address);
+    // Registered and added as a person does, with the command line.
+    const kubeconfig = path.join(dir, "kubeconfig.yaml");
+    await writeFile(kubeconfig, kubeconfigOf(hub.server.url));
     for (const address of addresses.slice(1)) {
-      await addInstance(client, edges.network, { namespace, address, labels: { role: "worker" } });
+      const added = await cli("instance", "add", address, "-l", "role=worker", "--kubeconfig", kubeconfig);
+      assert.deepEqual([added.code, added.err], [0, ""]);
     }
-    await addZone(client, edges.network, { region: "eu", zone: "a", talosAddress: addresses[0] ?? "" });
+    const zoneFlags = [
+      "--region",
+      "eu",
+      "--zone",
+      "a",
+      "--talos-address",
+      addresses[0] ?? "",
+      "--kubeconfig",
+      kubeconfig,
+    ];
+    const waited = await cli("zone", "add", ...zoneFlags, "--wait", "--timeout", "60s");
+    assert.equal(waited.code, 0, waited.err);
+    assert.match(waited.out, /zone "eu-a" created \(region=eu zone=a\)/);
+    const again = await cli("zone", "add", ...zoneFlags, "--wait", "--for", "Ready", "--timeout", "100ms");
+    assert.equal(again.code, 6, "nobody runs the zone's server here");
+    assert.match(again.err, /zone eu-a is not Ready after 0 s; last seen: /);
+    assert.match((await cli("zone", "list", "-o", "name", "--kubeconfig", kubeconfig)).out, /^eu-a$/m);
     const ref = { namespace, name: "eu-a" };
     await client.create(instancePoolKind.resource, {
       apiVersion: "kontinuum.sh/v1alpha2",
