@@ -232,6 +232,21 @@ describe("custom resources", () => {
     );
   });
 
+  test("integers fit their format", () => {
+    const resource = specResource({
+      type: "object",
+      properties: { n: { type: "integer", format: "int32" }, m: { type: "integer" } },
+    });
+    assert.deepEqual(create(resource, widget({ n: 2147483647, m: 9223372036854775807n })), []);
+    assert.deepEqual(create(resource, widget({ n: 2147483648 })), [
+      '<nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.n',
+    ]);
+    assert.match(
+      create(resource, widget({ m: 9223372036854775808n })).join(),
+      /type integer \(default format\) in spec\.m/,
+    );
+  });
+
   test("rules: message expression, field path, reason, optional old value", () => {
     const resource = specResource({
       type: "object",

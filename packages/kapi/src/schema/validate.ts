@@ -124,6 +124,25 @@ function isMultiple(value: number | bigint, step: number | bigint): boolean {
   return Math.abs(quotient - Math.round(quotient)) <= 1e-9 * Math.max(1, Math.abs(quotient));
 }
 
+/** Failures that name their place in the text only: upstream reports them at the nil path. */
+const atNowhere = (detail: string): FieldError => invalid("<nil>", "", detail);
+
+const ranges: ReadonlyMap<string, readonly [bigint, bigint]> = new Map([
+  ["int32", [-(2n ** 31n), 2n ** 31n - 1n]],
+  ["int64", [-(2n ** 63n), 2n ** 63n - 1n]],
+]);
+
+/** Numbers must fit their format; integers without one fit 64 bits. */
+function rangeCheck({ type, format }: SchemaNode): Check | undefined {
+  const [min, max] = ranges.get(format) ?? ranges.get("int64") ?? [];
+  if (type !== "integer" || min === undefined || max === undefined) return undefined;
+  const wanted = format === "" ? "(default format)" : `with format ${format}`;
+  return (value, path, found) => {
+    if (isInteger(value) && (value < min || value > max))
+      found.push(atNowhere(`Checked value must be of type integer ${wanted} in ${path}`));
+  };
+}
+
 function numberChecks(schema: SchemaNode): readonly Check[] {
   const checks: Check[] = [];
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
@@ -141,6 +160,8 @@ function numberChecks(schema: SchemaNode): readonly Check[] {
     if (exclusiveMinimum) add((v) => v > minimum, `greater than ${printGoFloat(minimum)}`);
     else add((v) => v >= minimum, `greater than or equal to ${printGoFloat(minimum)}`);
   }
+  const range = rangeCheck(schema);
+  if (range) checks.push(range);
   if (multipleOf !== undefined)
     add((v) => isMultiple(v, multipleOf), `a multiple of ${printGoFloat(multipleOf)}`);
   return checks;
@@ -204,9 +225,6 @@ function enumCheck(allowed: readonly unknown[]): Check {
 function closest(attempts: readonly (readonly FieldError[])[]): readonly FieldError[] {
   return attempts.reduce((best, errors) => (errors.length < best.length ? errors : best), attempts[0] ?? []);
 }
-
-/** Junctor failures carry no field: upstream reports them at the nil path. */
-const atNowhere = (detail: string): FieldError => invalid("<nil>", "", detail);
 
 function junctorCheck(schema: SchemaNode): Validator | undefined {
   const allOf = schema.allOf.map(compileValidator);
