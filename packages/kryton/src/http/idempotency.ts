@@ -6,7 +6,7 @@
  * a crash at any moment leaves either no trace and no change, or a change that a repeat finds.
  */
 import { createHash } from "node:crypto";
-import type { Edges } from "@kontinuum/std";
+import { messageOf, type Edges } from "@kontinuum/std";
 import type { Store } from "@kontinuum/storage";
 import { z } from "zod";
 import { invalidRequest, KrytonError } from "../model/errors.ts";
@@ -27,6 +27,8 @@ export const idempotencySchema = z.object({
   fingerprint: z.string(),
   at: z.number(),
   machineId: z.string().optional(),
+  /** Replica that works on it. */
+  owner: z.string().optional(),
   status: z.int().optional(),
   json: z.unknown().optional(),
 });
@@ -45,6 +47,8 @@ export type Reservation =
   | {
       readonly kind: "new";
       readonly storeKey: string;
+      /** Revision of the reservation. */
+      readonly revision: number;
       record(change: Change, accepted: { machineId: string }): void;
     }
   | { readonly kind: "accepted"; readonly machineId: string }
@@ -61,6 +65,7 @@ export class Idempotency {
   readonly #edges: Edges;
   readonly #session: ReplicaSession;
   readonly #documents: Documents;
+  readonly #running = new Set<string>();
 
   constructor(store: Store, edges: Edges, session: ReplicaSession) {
     this.#store = store;
@@ -75,22 +80,24 @@ export class Idempotency {
       throw invalidRequest("Idempotency-Key must be 1 to 255 visible ASCII characters");
     }
     const storeKey = keys.idempotency(hash(keyed.caller), hash(keyed.key));
-    const lease = await this.#session.lease();
-    const fresh: Record_ = { state: "pending", fingerprint: keyed.fingerprint, at: this.#edges.clock.now() };
-    const reserved = await new Change()
-      .absent(storeKey)
-      .put(storeKey, fresh, lease.id)
-      .commit(this.#store, this.#edges);
-    if (reserved.succeeded) {
-      return {
-        kind: "new",
-        storeKey,
-        record: (change, { machineId }) => {
-          change.put(storeKey, { ...fresh, state: "accepted", machineId } satisfies Record_);
-        },
-      };
-    }
+    const fresh: Record_ = {
+      state: "pending",
+      fingerprint: keyed.fingerprint,
+      at: this.#edges.clock.now(),
+      owner: this.#session.replicaId,
+    };
+    const reserved = await this.#take(storeKey, 0, fresh);
+    if (reserved) return reserved;
     const found = await this.#documents.get(storeKey, idempotencySchema);
+    if (
+      found?.value.state === "pending" &&
+      found.value.owner === fresh.owner &&
+      !this.#running.has(storeKey)
+    ) {
+      // Ours, and nobody works on it: the store took the reservation and lost the answer.
+      const again = await this.#take(storeKey, found.modRevision, fresh);
+      if (again) return again;
+    }
     if (!found || found.value.state === "pending") {
       throw new KrytonError("CONFLICT", "a request with this Idempotency-Key is under way", {
         retryAfterMs: 1_000,
@@ -108,18 +115,54 @@ export class Idempotency {
     return { kind: "accepted", machineId: machineId ?? "" };
   }
 
-  /** Keeps the answer for repeats. A refusal is not kept: the next try may do better. */
+  /** Reserves the key when it is as expected (0: absent). */
+  async #take(
+    storeKey: string,
+    modRevision: number,
+    fresh: Record_,
+  ): Promise<Extract<Reservation, { kind: "new" }> | undefined> {
+    const lease = await this.#session.lease();
+    if (this.#running.has(storeKey)) return undefined;
+    this.#running.add(storeKey);
+    let revision = 0;
+    try {
+      const done = await new Change()
+        .unchanged(storeKey, modRevision)
+        .put(storeKey, fresh, lease.id)
+        .commit(this.#store, this.#edges);
+      if (done.succeeded) revision = done.revision;
+    } finally {
+      if (revision === 0) this.#running.delete(storeKey);
+    }
+    if (revision === 0) return undefined;
+    return {
+      kind: "new",
+      storeKey,
+      revision,
+      record: (change, { machineId }) => {
+        change.put(storeKey, { ...fresh, state: "accepted", machineId } satisfies Record_);
+      },
+    };
+  }
+
+  /**
+   * Keeps the answer for repeats. A refusal is not kept: the next try may do better. When the store failed it is
+   * not known whether the change was made, so a record of its acceptance stays.
+   */
   async finish(
     reservation: Extract<Reservation, { kind: "new" }>,
     keyed: Keyed,
     reply: Reply,
   ): Promise<void> {
+    const { storeKey, revision } = reservation;
     const change = new Change();
-    if (reply.status >= 400) {
-      change.delete(reservation.storeKey);
+    if (reply.status >= 500) {
+      change.unchanged(storeKey, revision).delete(storeKey);
+    } else if (reply.status >= 400) {
+      change.delete(storeKey);
     } else {
       const kept = reply.json === undefined || JSON.stringify(reply.json).length <= maxKeptBytes;
-      change.put(reservation.storeKey, {
+      change.put(storeKey, {
         state: "done",
         fingerprint: keyed.fingerprint,
         at: this.#edges.clock.now(),
@@ -127,7 +170,14 @@ export class Idempotency {
         ...(kept && reply.json !== undefined ? { json: reply.json } : {}),
       } satisfies Record_);
     }
-    await change.commit(this.#store, this.#edges);
+    try {
+      await change.commit(this.#store, this.#edges);
+    } catch (error) {
+      // The answer stands; a repeat finds what was accepted, or does the work again.
+      this.#edges.log.warn("answer was not kept for repeats", { problem: messageOf(error) });
+    } finally {
+      this.#running.delete(storeKey);
+    }
   }
 }
 

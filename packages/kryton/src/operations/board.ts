@@ -22,6 +22,15 @@ export const queueEntrySchema = z.object({
 /** See {@link queueEntrySchema}. */
 export type QueueEntry = z.infer<typeof queueEntrySchema>;
 
+/** The value of a claim. */
+const claimSchema = z.object({ operation: z.string(), replica: z.string() });
+
+/** A claim as the board knows it. */
+export interface Claim {
+  readonly revision: number;
+  readonly replica: string;
+}
+
 /** A waiting operation. */
 export interface Waiting extends QueueEntry {
   readonly operationId: string;
@@ -43,7 +52,7 @@ export class WorkBoard {
   readonly #store: Store;
   readonly #edges: Edges;
   readonly #queues = new Map<string, Map<string, Waiting>>();
-  readonly #claims = new Map<string, number>();
+  readonly #claims = new Map<string, Claim>();
   readonly #cancels = new Set<string>();
 
   constructor(store: Store, edges: Edges) {
@@ -67,6 +76,11 @@ export class WorkBoard {
 
   claimed(machineId: string): boolean {
     return this.#claims.has(machineId);
+  }
+
+  /** Who holds the claim of a machine. */
+  claim(machineId: string): Claim | undefined {
+    return this.#claims.get(machineId);
   }
 
   cancelRequested(operationId: string): boolean {
@@ -157,7 +171,11 @@ export class WorkBoard {
   #put(kv: KeyValue): void {
     const key = kv.key.toString("utf8");
     if (key.startsWith(keys.claim())) {
-      this.#claims.set(key.slice(keys.claim().length), kv.createRevision);
+      const holder = parsed(kv, claimSchema);
+      this.#claims.set(key.slice(keys.claim().length), {
+        revision: kv.createRevision,
+        replica: holder?.replica ?? "",
+      });
     } else if (key.startsWith(keys.cancel())) {
       this.#cancels.add(key.slice(keys.cancel().length));
     } else if (key.startsWith(keys.queue())) {
@@ -176,11 +194,13 @@ function machineOf(queueKey: string): string {
 
 /** A damaged entry still holds its place in the queue and runs at once. */
 function entryOf(kv: KeyValue): QueueEntry {
+  return parsed(kv, queueEntrySchema) ?? { notBefore: 0 };
+}
+
+function parsed<T>(kv: KeyValue, schema: z.ZodType<T>): T | undefined {
   try {
-    const parsed = queueEntrySchema.safeParse(JSON.parse(kv.value.toString("utf8")));
-    if (parsed.success) return parsed.data;
+    return schema.safeParse(JSON.parse(kv.value.toString("utf8"))).data;
   } catch {
-    // Falls through to the default below.
+    return undefined;
   }
-  return { notBefore: 0 };
 }

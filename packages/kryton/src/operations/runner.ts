@@ -30,6 +30,8 @@ const maxAttempts = 16;
 /** How long an operation is left to other replicas after it asked for one. */
 const avoidMs = 15_000;
 const storeRetryMs = 500;
+/** How long a claim of ours may stand without work before it counts as lost. */
+const suspectMs = 1_000;
 
 /** An operation this replica holds. */
 export interface Held {
@@ -79,6 +81,8 @@ export class OperationRunner {
   readonly #onEnd: (operation: Operation) => void;
   readonly #active = new Map<string, Running>();
   readonly #postponed = new Set<string>();
+  /** Claims of ours without work, by the revision at which they were seen. */
+  readonly #suspects = new Map<string, number>();
   readonly #timers = new Map<string, Timer>();
   readonly #waiters = new Map<string, Set<(end: End) => void>>();
   readonly #stop = new AbortController();
@@ -212,7 +216,12 @@ export class OperationRunner {
   }
 
   #consider(machineId: string): void {
-    if (this.#stop.signal.aborted || this.#active.has(machineId) || this.board.claimed(machineId)) return;
+    if (this.#stop.signal.aborted || this.#active.has(machineId)) return;
+    const claim = this.board.claim(machineId);
+    if (claim) {
+      if (claim.replica === this.#session.replicaId) this.#suspect(machineId, claim.revision);
+      return;
+    }
     const head = this.board.head(machineId);
     if (!head) return;
     const now = this.#edges.clock.now();
@@ -229,6 +238,31 @@ export class OperationRunner {
       running,
       this.#claim(machineId, head.operationId).then((held) => (held ? this.#run(held, running) : undefined)),
     );
+  }
+
+  /**
+   * A claim of ours that nobody here works on: the store took it and its answer was lost. It is given back,
+   * unless the work begins meanwhile, because the lease that would end it lives on.
+   */
+  #suspect(machineId: string, revision: number): void {
+    if (this.#suspects.get(machineId) !== revision) {
+      this.#suspects.set(machineId, revision);
+      this.#later(machineId, suspectMs);
+      return;
+    }
+    this.#suspects.delete(machineId);
+    const fence: Fence = { key: keys.claim(machineId), revision };
+    new Change()
+      .fencedBy(fence)
+      .delete(fence.key)
+      .commit(this.#store, this.#edges)
+      .catch((error: unknown) => {
+        this.#edges.log.warn("a lost claim could not be given back yet", {
+          machineId,
+          problem: messageOf(error),
+        });
+        this.#later(machineId, suspectMs);
+      });
   }
 
   /** Takes the claim and marks the operation as running; `undefined` when somebody else was first. */

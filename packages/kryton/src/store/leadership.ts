@@ -75,8 +75,15 @@ export class Leadership {
     const watch = this.#store.watch({ key, filters: ["noput"], signal });
     try {
       await watch.ready;
-      const { kvs } = await this.#store.range({ key, keysOnly: true });
-      if (kvs.length === 0) return;
+      const { kvs } = await this.#store.range({ key });
+      const held = kvs[0];
+      if (!held) return;
+      if (held.value.includes(this.#session.replicaId)) {
+        // Ours without our knowledge: the store took it and its answer was lost. Our lease would keep it for ever.
+        const fence = { key, revision: held.createRevision };
+        await new Change().fencedBy(fence).delete(key).commit(this.#store, this.#edges);
+        return;
+      }
       for await (const batch of watch) if (batch.events.length > 0) return;
     } finally {
       watch.close();
