@@ -52,7 +52,7 @@ export class EngineStore implements Store {
   constructor(backend: Backend, edges: Edges, retention: Partial<Retention> = {}) {
     this.#backend = backend;
     this.#edges = edges;
-    this.#writer = new GroupWriter(backend);
+    this.#writer = new GroupWriter(backend, edges.clock);
     this.#hub = new WatchHub(backend, edges);
     this.#expiry = new LeaseExpiry(backend, edges, (id) => this.#expire(id));
     this.#compactor = new Compactor(backend, edges, { ...defaultRetention, ...retention });

@@ -5,7 +5,7 @@
  * commit. When the commit itself fails, every job of the group learns the same error. Answers are
  * given only after the backend said that the group is durable.
  */
-import { CodedError, isCoded } from "@kontinuum/std";
+import { CodedError, isCoded, type Clock } from "@kontinuum/std";
 import { fault, storeClosed } from "../faults.ts";
 import type { Backend, Needs, Session } from "./backend.ts";
 
@@ -15,6 +15,11 @@ const maxGroupJobs = 512;
 const maxGroupBytes = 8 * 1024 * 1024;
 /** Jobs that wait at most; beyond it a writer is refused with `unavailable`. */
 const maxWaitingJobs = 16_384;
+
+/** Part of a commit's duration that writers on their way are waited for. */
+const gatherShare = 0.25;
+/** Turns of the event loop without a new writer after which nobody is waited for. */
+const quietTurns = 3;
 
 /** One write. */
 export interface Job<T> {
@@ -35,12 +40,15 @@ interface Waiting {
 /** Group commit over one backend. */
 export class GroupWriter {
   readonly #backend: Backend;
+  readonly #clock: Clock;
   #waiting: Waiting[] = [];
+  #lastCommitMs = 0;
   #flushing: Promise<void> | undefined;
   #closed = false;
 
-  constructor(backend: Backend) {
+  constructor(backend: Backend, clock: Clock) {
     this.#backend = backend;
+    this.#clock = clock;
   }
 
   /** Queues a job; resolves when its group is durable. */
@@ -70,9 +78,7 @@ export class GroupWriter {
           reject(error);
         },
       });
-      // The flush waits for the end of this turn of the event loop, so that writers whose requests
-      // arrived together are gathered.
-      this.#flushing ??= new Promise<void>((next) => setImmediate(next)).then(() => this.#flush());
+      this.#flushing ??= this.#flush();
     });
   }
 
@@ -83,8 +89,28 @@ export class GroupWriter {
   }
 
   async #flush(): Promise<void> {
-    while (this.#waiting.length > 0) await this.#commit(this.#take());
+    do {
+      await this.#gather();
+      const began = this.#clock.monotonic();
+      await this.#commit(this.#take());
+      this.#lastCommitMs = this.#clock.monotonic() - began;
+    } while (this.#waiting.length > 0);
     this.#flushing = undefined;
+  }
+
+  /**
+   * Waits for the end of this turn of the event loop, so that writers whose requests arrived together
+   * share a commit. Requests that came over a wire take some turns to be decoded: as long as more keep
+   * coming, and for no longer than a part of what the last commit took, they are waited for.
+   */
+  async #gather(): Promise<void> {
+    const until = this.#clock.monotonic() + this.#lastCommitMs * gatherShare;
+    for (let quiet = 0; quiet < quietTurns;) {
+      const before = this.#waiting.length;
+      await new Promise<void>((next) => setImmediate(next));
+      if (this.#waiting.length >= maxGroupJobs || this.#clock.monotonic() >= until) return;
+      quiet = this.#waiting.length > before ? 0 : quiet + 1;
+    }
   }
 
   #take(): Waiting[] {
