@@ -66,6 +66,9 @@ function checkFlowRule(rule: JsonObject, path: string, errors: Errors): void {
         ),
       );
     }
+    for (const [position, namespace] of namespaces.entries()) {
+      if (namespace !== "*") dnsName(namespace, "label", `${here}.namespaces[${position}]`, errors);
+    }
     if (namespaces.includes("*") && namespaces.length > 1) {
       errors.push(
         invalid(`${here}.namespaces`, namespaces, "if '*' is present, must not specify other namespaces"),
@@ -95,6 +98,8 @@ const flowSchema: KindRules = {
   },
   validate(object) {
     const errors: FieldError[] = [];
+    const level = text(object, "spec", "priorityLevelConfiguration", "name");
+    if (level !== "") dnsName(level, "subdomain", "spec.priorityLevelConfiguration.name", errors);
     const precedence = number(object, "spec", "matchingPrecedence");
     if (precedence < 1 || precedence > 10_000) {
       errors.push(

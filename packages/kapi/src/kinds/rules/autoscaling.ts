@@ -163,6 +163,7 @@ const autoscalerV1: KindRules = {
     const errors: FieldError[] = [];
     const spec = child(object, "spec");
     checkReplicas(spec, errors);
+    checkReference(spec, errors);
     if (has(spec, "targetCPUUtilizationPercentage") && number(spec, "targetCPUUtilizationPercentage") < 1) {
       errors.push(
         invalid(

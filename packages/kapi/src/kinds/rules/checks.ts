@@ -4,7 +4,7 @@
  */
 import { at, isObject, type JsonObject } from "@kontinuum/std";
 import { labelErrors } from "../../registry/metadata.ts";
-import { nameErrors, qualifiedNameErrors } from "../../registry/names.ts";
+import { labelValueErrors, nameErrors, qualifiedNameErrors } from "../../registry/names.ts";
 import { forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import type { FieldError } from "../../resource.ts";
 import { quantityError, quantityNano } from "../quantity.ts";
@@ -70,6 +70,13 @@ export function labelMap(value: unknown, path: string, errors: Errors): void {
   errors.push(...labelErrors(value, path));
 }
 
+/** Values that labels are compared with. */
+export function labelValues(values: readonly string[], path: string, errors: Errors): void {
+  for (const [index, value] of values.entries()) {
+    for (const why of labelValueErrors(value)) errors.push(invalid(`${path}[${index}]`, value, why));
+  }
+}
+
 /** A label selector. */
 export function labelSelector(selector: JsonObject | undefined, path: string, errors: Errors): void {
   labelMap(child(selector, "matchLabels"), `${path}.matchLabels`, errors);
@@ -88,6 +95,7 @@ export function labelSelector(selector: JsonObject | undefined, path: string, er
         );
       }
     } else errors.push(invalid(`${here}.operator`, operator, "not a valid selector operator"));
+    labelValues(values, `${here}.values`, errors);
     labelKey(text(expression, "key"), `${here}.key`, errors);
   }
 }

@@ -186,6 +186,8 @@ function checkEnvironment(container: JsonObject, path: string, errors: Errors): 
       const reference = child(from, key);
       if (reference !== undefined && text(reference, "name") === "") {
         errors.push(required(`${here}.valueFrom.${key}.name`));
+      } else if (reference !== undefined) {
+        dnsName(text(reference, "name"), "subdomain", `${here}.valueFrom.${key}.name`, errors);
       }
     }
   }

@@ -178,6 +178,7 @@ function checkPolicyPorts(ports: readonly JsonObject[], path: string, errors: Er
     portReference(value, `${here}.port`, errors);
     if (!has(port, "endPort")) continue;
     const end = number(port, "endPort");
+    portNumber(end, `${here}.endPort`, errors);
     if (typeof value === "string") {
       errors.push({
         reason: "FieldValueForbidden",

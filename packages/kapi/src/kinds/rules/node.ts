@@ -5,7 +5,7 @@ import { equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { child, has, items, number, setDefaults, text, texts } from "../read.ts";
-import { dnsName, immutable, labelKey } from "./checks.ts";
+import { dnsName, immutable, labelKey, labelValues } from "./checks.ts";
 import { cidrError, cidrFamily } from "./network-address.ts";
 import type { KindRules, RuleTable } from "./kind-rules.ts";
 
@@ -33,6 +33,7 @@ const node: KindRules = {
       if (effect === "") errors.push(required(`${here}.effect`));
       else if (!taintEffects.includes(effect))
         errors.push(notSupported(`${here}.effect`, effect, taintEffects));
+      labelValues([text(taint, "value")], `${here}.value`, errors);
       const pair = `${key}:${effect}`;
       if (pairs.has(pair))
         errors.push({

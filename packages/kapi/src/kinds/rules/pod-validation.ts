@@ -4,7 +4,7 @@
 import type { JsonObject } from "@kontinuum/std";
 import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { child, has, isTrue, items, number, text, texts } from "../read.ts";
-import { dnsName, labelKey, labelMap, labelSelector, type Errors } from "./checks.ts";
+import { dnsName, labelKey, labelMap, labelSelector, labelValues, type Errors } from "./checks.ts";
 import { checkContainers, checkEphemeralContainers } from "./container-validation.ts";
 import { ipError, ipFamily } from "./network-address.ts";
 import { checkVolumes } from "./volume-validation.ts";
@@ -172,6 +172,9 @@ export function checkNodeTerm(term: JsonObject, path: string, errors: Errors): v
       errors.push(invalid(`${here}.operator`, operator, "not a valid selector operator"));
     }
     labelKey(text(expression, "key"), `${here}.key`, errors);
+    if (operator === "In" || operator === "NotIn") {
+      labelValues(texts(expression, "values"), `${here}.values`, errors);
+    }
   }
 }
 

@@ -34,13 +34,13 @@ const quota: KindRules = {
   },
 };
 
-const podKeys = /^(pods|count\/pods|(requests\.|limits\.)?(cpu|memory|ephemeral-storage))$/;
+const podKeys = /^(pods|(requests\.|limits\.)?(cpu|memory|ephemeral-storage))$/;
 
 /** Scopes choose pods, so a scoped quota may count nothing else. */
 function checkScopes(object: JsonObject, errors: Errors): void {
   for (const scope of texts(object, "spec", "scopes")) {
     for (const [key] of entries(object, "spec", "hard")) {
-      const fits = scope === "BestEffort" ? key === "pods" || key === "count/pods" : podKeys.test(key);
+      const fits = key.startsWith("count/") || (scope === "BestEffort" ? key === "pods" : podKeys.test(key));
       if (!fits) {
         errors.push(
           invalid("spec.scopes", texts(object, "spec", "scopes"), "unsupported scope applied to resource"),
@@ -69,8 +69,13 @@ function checkLimits(object: JsonObject): FieldError[] {
   for (const [index, limit] of items(object, "spec", "limits").entries()) {
     const here = `spec.limits[${index}]`;
     const type = text(limit, "type");
+    const before = errors.length;
     labelKey(type, `${here}.type`, errors);
-    if (!type.includes("/") && !["Pod", "Container", "PersistentVolumeClaim"].includes(type)) {
+    if (
+      errors.length === before &&
+      !type.includes("/") &&
+      !["Pod", "Container", "PersistentVolumeClaim"].includes(type)
+    ) {
       errors.push(invalid(`${here}.type`, type, "must be a standard limit type or fully qualified"));
     }
     if (types.has(type)) errors.push(duplicate(`${here}.type`, type));

@@ -59,6 +59,8 @@ const details: Readonly<Record<string, string>> = {
   "api.autoscaling.v2.MetricIdentifier.name": "must specify a metric name",
   "api.autoscaling.v2.MetricSpec.type": "must specify a metric source type",
   "api.autoscaling.v2.MetricTarget.type": "must specify a metric target type",
+  "api.admissionregistration.v1.MutatingWebhook.sideEffects": "must specify one of None, NoneOnDryRun",
+  "api.admissionregistration.v1.ValidatingWebhook.sideEffects": "must specify one of None, NoneOnDryRun",
   "api.networking.v1.HTTPIngressPath.pathType": "pathType must be specified",
   "api.flowcontrol.v1.PriorityLevelConfigurationReference.name": "must reference a priority level",
   "api.batch.v1.PodFailurePolicyRule.action": 'valid values: ["Count" "FailIndex" "FailJob" "Ignore"]',

@@ -5,11 +5,11 @@ import { at, type JsonObject } from "@kontinuum/std";
 import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { timestamp } from "../../registry/metadata.ts";
-import { forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
+import { forbidden, invalid, notSupported, required, tooLong } from "../../schema/field-error.ts";
 import { quantityNano } from "../quantity.ts";
 import { child, ensure, entries, has, items, setDefaults, text, texts } from "../read.ts";
 import { checkNodeTerm } from "./pod-validation.ts";
-import { dnsName, immutable, labelSelector, nonNegativeQuantity, type Errors } from "./checks.ts";
+import { dnsName, immutable, labelKey, labelSelector, nonNegativeQuantity, type Errors } from "./checks.ts";
 import { legacyVolumeDefaults } from "./pod-defaults.ts";
 import type { KindRules, RuleTable } from "./kind-rules.ts";
 
@@ -87,10 +87,21 @@ const volume: KindRules = {
     if (sources.length === 0) errors.push(required("spec", "must specify a volume type"));
     for (const extra of sources.slice(1))
       errors.push(forbidden(`spec.${extra}`, "may not specify more than 1 volume type"));
+    const driver = text(spec, "csi", "driver");
+    if (driver.length > 63) errors.push(tooLong("spec.csi.driver", 63));
+    if (driver !== "") dnsName(driver.toLowerCase(), "subdomain", "spec.csi.driver", errors);
     const class_ = text(spec, "storageClassName");
     if (class_ !== "") dnsName(class_, "subdomain", "spec.storageClassName", errors);
     if (has(spec, "local") && !has(spec, "nodeAffinity")) {
       errors.push(required("spec.nodeAffinity", "Local volume requires node affinity"));
+    }
+    const affinity = child(spec, "nodeAffinity");
+    if (affinity !== undefined && !has(affinity, "required")) {
+      errors.push(required("spec.nodeAffinity.required", "must specify required node constraints"));
+    } else if (affinity !== undefined && items(affinity, "required", "nodeSelectorTerms").length === 0) {
+      errors.push(
+        required("spec.nodeAffinity.required.nodeSelectorTerms", "must have at least one node selector term"),
+      );
     }
     for (const [index, term] of items(spec, "nodeAffinity", "required", "nodeSelectorTerms").entries()) {
       checkNodeTerm(term, `spec.nodeAffinity.required.nodeSelectorTerms[${index}]`, errors);
@@ -197,6 +208,15 @@ const storageClass: KindRules = {
         field: "parameters",
         message: "Too long: may not be more than 512 bytes",
       });
+    const provisioner = text(object, "provisioner");
+    if (provisioner !== "") labelKey(provisioner.toLowerCase(), "provisioner", errors);
+    for (const [index, term] of items(object, "allowedTopologies").entries()) {
+      for (const [position, expression] of items(term, "matchLabelExpressions").entries()) {
+        const here = `allowedTopologies[${index}].matchLabelExpressions[${position}]`;
+        labelKey(text(expression, "key"), `${here}.key`, errors);
+        if (texts(expression, "values").length === 0) errors.push(required(`${here}.values`));
+      }
+    }
     const policy = text(object, "reclaimPolicy");
     if (policy === "Recycle") {
       errors.push({

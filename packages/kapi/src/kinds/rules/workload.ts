@@ -42,7 +42,7 @@ function checkSelector(object: JsonObject, kind: string, errors: Errors): void {
     const before = errors.length;
     labelSelector(selector, "spec.selector", errors);
     if (errors.length > before) {
-      errors.push(invalid("spec.selector", selector, "invalid label selector"));
+      if (kind === "deployment") errors.push(invalid("spec.selector", selector, "invalid label selector"));
       return;
     }
     if (isEmptySelector(selector)) {
