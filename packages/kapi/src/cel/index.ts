@@ -9,6 +9,7 @@ import { Compiler } from "./compile.ts";
 import { CelCompileError, CelError } from "./error.ts";
 import { FunctionTable } from "./function.ts";
 import { addressLibrary } from "./library/address.ts";
+import { conversionLibrary } from "./library/convert.ts";
 import { formatLibrary } from "./library/format.ts";
 import { listLibrary } from "./library/lists.ts";
 import { optionalLibrary } from "./library/optional.ts";
@@ -17,6 +18,7 @@ import { regexLibrary } from "./library/regex.ts";
 import { semverLibrary } from "./library/semver.ts";
 import { standardLibrary } from "./library/standard.ts";
 import { stringLibrary } from "./library/strings.ts";
+import { timeLibrary } from "./library/time.ts";
 import { urlLibrary } from "./library/url.ts";
 import { Meter } from "./meter.ts";
 import { parse } from "./parser.ts";
@@ -42,6 +44,8 @@ export {
 /** Every function of the Kubernetes environments. */
 export const kubernetesFunctions = new FunctionTable([
   ...standardLibrary,
+  ...conversionLibrary,
+  ...timeLibrary,
   ...stringLibrary,
   ...listLibrary,
   ...optionalLibrary,

@@ -4,7 +4,7 @@
 import { isObject } from "@kontinuum/std";
 import { put } from "../schema/json-value.ts";
 import { CelError } from "./error.ts";
-import { durationText } from "./library/standard.ts";
+import { durationText } from "./library/convert.ts";
 import { formatRfc3339 } from "./timestamp.ts";
 import {
   CelDuration,

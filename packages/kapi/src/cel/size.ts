@@ -3,6 +3,7 @@
  */
 import type { CelType } from "./type.ts";
 
+/** Size assumed where no schema bounds it: what a request may hold. */
 export const unboundedSize = 3 * 1024 * 1024 - 2;
 
 const scalarKinds = new Set([
@@ -18,6 +19,7 @@ const scalarKinds = new Set([
   "object",
 ]);
 
+/** The greatest size of a value of `type`: 1 for scalars. */
 export function sizeBound(type: CelType): number {
   if (scalarKinds.has(type.kind)) return 1;
   if (type.kind === "optional") return sizeBound(type.item);

@@ -14,7 +14,7 @@ import {
   typeNameOf,
   type CelValue,
 } from "../value.ts";
-import { durationText } from "./standard.ts";
+import { durationText } from "./convert.ts";
 
 /** Most decimals a precision may ask for. */
 const maxPrecision = 100;

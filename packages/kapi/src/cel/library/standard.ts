@@ -4,10 +4,7 @@
  *
  * Logical operators, the conditional and the index operator are part of the evaluator.
  */
-import { formatRfc3339, parseRfc3339 } from "../timestamp.ts";
 import { CelError } from "../error.ts";
-import { parseGoDuration } from "../../schema/formats.ts";
-import { printGoFloat } from "../../schema/go-print.ts";
 import {
   fixedCharge,
   global,
@@ -15,7 +12,6 @@ import {
   searches,
   traversalFactor,
   traverses,
-  traversesFirst,
   type Overload,
   type OverloadOptions,
 } from "../function.ts";
@@ -23,7 +19,6 @@ import {
   ArrayList,
   CelDuration,
   CelTimestamp,
-  CelTypeValue,
   CelUint,
   codePoints,
   deepSizeOf,
@@ -35,12 +30,14 @@ import {
   type CelValue,
 } from "../value.ts";
 
-function int(value: bigint): bigint {
+/** `value` as an int; an error when it does not fit 64 bits. */
+export function int(value: bigint): bigint {
   if (value !== BigInt.asIntN(64, value)) throw new CelError("integer overflow");
   return value;
 }
 
-function uint(value: bigint): CelUint {
+/** `value` as a uint; an error when it does not fit. */
+export function uint(value: bigint): CelUint {
   if (value < 0n || value >= 2n ** 64n) throw new CelError("unsigned integer overflow");
   return new CelUint(value);
 }
@@ -250,192 +247,6 @@ const texts: readonly Overload[] = [
   }),
 ];
 
-const timestampText = (value: CelTimestamp): string => formatRfc3339(value.ns);
-
-/** Seconds with as many decimals as needed, the JSON form of a duration. */
-export function durationText(value: CelDuration): string {
-  const sign = value.ns < 0n ? "-" : "";
-  const ns = value.ns < 0n ? -value.ns : value.ns;
-  const fraction = String(ns % 1_000_000_000n)
-    .padStart(9, "0")
-    .replace(/0+$/, "");
-  return `${sign}${ns / 1_000_000_000n}${fraction === "" ? "" : `.${fraction}`}s`;
-}
-
-function parseInteger(text: string): bigint {
-  if (!/^[+-]?\d{1,20}$/.test(text))
-    throw new CelError(`strconv.ParseInt: parsing ${JSON.stringify(text.slice(0, 64))}: invalid syntax`);
-  return int(BigInt(text.replace(/^\+/, "")));
-}
-
-function parseDouble(text: string): number {
-  if (!/^[+-]?(\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity|nan)$/i.test(text.slice(0, 400)))
-    throw new CelError(`strconv.ParseFloat: parsing ${JSON.stringify(text.slice(0, 64))}: invalid syntax`);
-  const word = text.toLowerCase().replace(/^[+-]/, "");
-  if (word.startsWith("inf")) return text.startsWith("-") ? -Infinity : Infinity;
-  return Number(text);
-}
-
-function truncate(value: number): bigint {
-  if (!Number.isFinite(value) || value >= 2 ** 63 || value <= -(2 ** 63))
-    throw new CelError("integer overflow");
-  return BigInt(Math.trunc(value));
-}
-
-function parseBool(text: string): boolean {
-  if (["1", "t", "true", "TRUE", "True", "T"].includes(text)) return true;
-  if (["0", "f", "false", "FALSE", "False", "F"].includes(text)) return false;
-  throw new CelError(`type conversion error from 'string' to 'bool'`);
-}
-
-function parseDuration(text: string): CelDuration {
-  const ns = parseGoDuration(text);
-  if (ns === undefined) throw new CelError(`time: invalid duration ${JSON.stringify(text.slice(0, 64))}`);
-  return new CelDuration(ns);
-}
-
-function parseTimestamp(text: string): CelTimestamp {
-  const ns = parseRfc3339(text);
-  if (ns === undefined) throw new CelError(`invalid timestamp ${JSON.stringify(text.slice(0, 64))}`);
-  return new CelTimestamp(ns);
-}
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-function decodeUtf8(bytes: Uint8Array): string {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    throw new CelError("invalid UTF-8 in bytes, cannot convert to string");
-  }
-}
-
-const sameSize: OverloadOptions = { cost: traversesFirst, resultSize: ({ args: [a = 0] }) => a };
-const shortText: OverloadOptions = { resultSize: () => 40, charge: fixedCharge(20) };
-/** The public cost model takes parsing for constant; texts that parse are short, others are refused early. */
-const parses: OverloadOptions = { charge: ([text = ""]) => 30 + sizeOf(text) * traversalFactor };
-
-const conversions: readonly Overload[] = [
-  global("int", ["int"], "int", (v) => v),
-  global("int", ["uint"], "int", (v) => int(v.value)),
-  global("int", ["double"], "int", truncate),
-  global("int", ["string"], "int", parseInteger, parses),
-  global("int", ["timestamp"], "int", (v) => floorDiv(v.ns, 1_000_000_000n)),
-  global("int", ["duration"], "int", (v) => v.ns),
-  global("uint", ["uint"], "uint", (v) => v),
-  global("uint", ["int"], "uint", uint),
-  global("uint", ["double"], "uint", (v) => uint(truncate(v))),
-  global("uint", ["string"], "uint", (v) => uint(parseInteger(v)), parses),
-  global("double", ["double"], "double", (v) => v),
-  global("double", ["int"], "double", (v) => Number(v)),
-  global("double", ["uint"], "double", (v) => Number(v.value)),
-  global("double", ["string"], "double", parseDouble, parses),
-  global("string", ["string"], "string", (v) => v, { resultSize: ({ args: [a = 0] }) => a }),
-  global("string", ["bool"], "string", (v) => String(v), shortText),
-  global("string", ["int"], "string", (v) => String(v), shortText),
-  global("string", ["uint"], "string", (v) => String(v.value), shortText),
-  global("string", ["double"], "string", (v) => printGoFloat(v), shortText),
-  global("string", ["bytes"], "string", decodeUtf8, sameSize),
-  global("string", ["timestamp"], "string", timestampText, shortText),
-  global("string", ["duration"], "string", durationText, shortText),
-  global("bytes", ["bytes"], "bytes", (v) => v, { resultSize: ({ args: [a = 0] }) => a }),
-  global("bytes", ["string"], "bytes", (v) => Buffer.from(v, "utf8"), {
-    cost: traversesFirst,
-    resultSize: ({ args: [a = 0] }) => a * 4,
-  }),
-  global("bool", ["bool"], "bool", (v) => v),
-  global("bool", ["string"], "bool", parseBool),
-  global("duration", ["duration"], "duration", (v) => v),
-  global("duration", ["string"], "duration", parseDuration, parses),
-  global("duration", ["int"], "duration", (v) => new CelDuration(v)),
-  global("timestamp", ["timestamp"], "timestamp", (v) => v),
-  global("timestamp", ["string"], "timestamp", parseTimestamp, parses),
-  global("timestamp", ["int"], "timestamp", (v) => new CelTimestamp(v * 1_000_000_000n)),
-  global("dyn", ["A"], "dyn", (v) => v),
-  global("type", ["A"], "type", (v) => new CelTypeValue(typeNameOf(v))),
-];
-
-function floorDiv(a: bigint, b: bigint): bigint {
-  const quotient = a / b;
-  return a % b < 0n ? quotient - 1n : quotient;
-}
-
-/** The calendar fields of a timestamp in a time zone: UTC, a fixed offset or an IANA name. */
-function calendar(value: CelTimestamp, zone: string): Date {
-  const ms = Number(floorDiv(value.ns, 1_000_000n));
-  if (zone === "" || zone === "UTC" || zone === "Z") return new Date(ms);
-  const offset = /^([+-]?)(\d{2}):(\d{2})$/.exec(zone);
-  if (offset) {
-    const minutes = Number(offset[2]) * 60 + Number(offset[3]);
-    return new Date(ms + (offset[1] === "-" ? -minutes : minutes) * 60_000);
-  }
-  try {
-    const parts = new Intl.DateTimeFormat("en-US", {
-      timeZone: zone,
-      hourCycle: "h23",
-      year: "numeric",
-      month: "numeric",
-      day: "numeric",
-      hour: "numeric",
-      minute: "numeric",
-      second: "numeric",
-    }).formatToParts(new Date(ms));
-    const part = (type: string): number => Number(parts.find((p) => p.type === type)?.value ?? 0);
-    const milliseconds = ((ms % 1000) + 1000) % 1000;
-    return new Date(
-      Date.UTC(
-        part("year"),
-        part("month") - 1,
-        part("day"),
-        part("hour"),
-        part("minute"),
-        part("second"),
-        milliseconds,
-      ),
-    );
-  } catch {
-    throw new CelError(`unknown time zone ${zone.slice(0, 64)}`);
-  }
-}
-
-const dayOfYear = (date: Date): number =>
-  Math.round(
-    (Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()) -
-      Date.UTC(date.getUTCFullYear(), 0, 1)) /
-      86_400_000,
-  );
-
-const calendarFields: readonly [string, (date: Date) => number][] = [
-  ["getFullYear", (d) => d.getUTCFullYear()],
-  ["getMonth", (d) => d.getUTCMonth()],
-  ["getDayOfYear", dayOfYear],
-  ["getDayOfMonth", (d) => d.getUTCDate() - 1],
-  ["getDate", (d) => d.getUTCDate()],
-  ["getDayOfWeek", (d) => d.getUTCDay()],
-  ["getHours", (d) => d.getUTCHours()],
-  ["getMinutes", (d) => d.getUTCMinutes()],
-  ["getSeconds", (d) => d.getUTCSeconds()],
-  ["getMilliseconds", (d) => d.getUTCMilliseconds()],
-];
-
-const durationUnits: readonly [string, bigint][] = [
-  ["getHours", 3_600_000_000_000n],
-  ["getMinutes", 60_000_000_000n],
-  ["getSeconds", 1_000_000_000n],
-];
-
-/** Reading a calendar field in a named zone costs far more than other calls. */
-const zoneLookup: OverloadOptions = { charge: fixedCharge(3000) };
-
-const times: readonly Overload[] = [
-  ...calendarFields.flatMap(([name, read]) => [
-    member(name, ["timestamp"], "int", (v) => BigInt(read(calendar(v, ""))), { charge: fixedCharge(10) }),
-    member(name, ["timestamp", "string"], "int", (v, zone) => BigInt(read(calendar(v, zone))), zoneLookup),
-  ]),
-  ...durationUnits.map(([name, unit]) => member(name, ["duration"], "int", (v) => v.ns / unit)),
-  member("getMilliseconds", ["duration"], "int", (v) => (v.ns / 1_000_000n) % 1000n),
-];
-
 /** All standard overloads. */
 export const standardLibrary: readonly Overload[] = [
   ...arithmetic,
@@ -443,6 +254,4 @@ export const standardLibrary: readonly Overload[] = [
   ...equality,
   ...sizes,
   ...texts,
-  ...conversions,
-  ...times,
 ];
