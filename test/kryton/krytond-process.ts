@@ -4,7 +4,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { createInterface } from "node:readline";
 
-const program = new URL("../../packages/kryton/src/cli/krytond.ts", import.meta.url).pathname;
+const program = new URL("../../bin/krytond", import.meta.url).pathname;
 
 /** A running krytond. */
 export class KrytondProcess {
@@ -20,7 +20,7 @@ export class KrytondProcess {
 
   /** Starts one and waits until it serves. */
   static start(env: Readonly<Record<string, string>>): Promise<KrytondProcess> {
-    const child = spawn(process.execPath, [program], {
+    const child = spawn(program, [], {
       env: { PATH: process.env["PATH"] ?? "", KRYTON_ADDR: "127.0.0.1:0", ...env },
       stdio: ["ignore", "pipe", "pipe"],
     });

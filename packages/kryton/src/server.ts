@@ -174,6 +174,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     holds: (issuer) => authenticator.stillValid(issuer),
     secure: () => tls !== undefined || config.publicUrl.startsWith("https://"),
   });
+  const snapshots = new SnapshotService({ store, edges, provider, machines });
   const services: Services = {
     store,
     edges,
@@ -183,7 +184,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     tickets,
     inventory,
     machines,
-    snapshots: new SnapshotService({ store, edges, provider, machines }),
+    snapshots,
     operations: new OperationService({ store, edges }),
     runner,
     events,
@@ -221,7 +222,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     allowedHosts: config.allowedHosts,
     projects,
     defaultProject,
-    replay: (route, project, machineId) => replayReply(machines, route, project, machineId),
+    replay: (route, project, accepted) => replayReply(machines, snapshots, route, project, accepted),
   });
   const handler = createHandler({
     routes,

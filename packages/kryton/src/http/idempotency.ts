@@ -10,6 +10,7 @@ import { messageOf, type Edges } from "@kontinuum/std";
 import type { Store } from "@kontinuum/storage";
 import { z } from "zod";
 import { invalidRequest, KrytonError } from "../model/errors.ts";
+import type { AcceptedChange } from "../service/asking.ts";
 import { Change } from "../store/change.ts";
 import { Documents } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";
@@ -27,6 +28,7 @@ export const idempotencySchema = z.object({
   fingerprint: z.string(),
   at: z.number(),
   machineId: z.string().optional(),
+  snapshotId: z.string().optional(),
   /** Replica that works on it. */
   owner: z.string().optional(),
   status: z.int().optional(),
@@ -49,9 +51,9 @@ export type Reservation =
       readonly storeKey: string;
       /** Revision of the reservation. */
       readonly revision: number;
-      record(change: Change, accepted: { machineId: string }): void;
+      record(change: Change, accepted: AcceptedChange): void;
     }
-  | { readonly kind: "accepted"; readonly machineId: string }
+  | { readonly kind: "accepted"; readonly accepted: AcceptedChange }
   | { readonly kind: "done"; readonly reply: Reply };
 
 /** Hash of what must be equal for a request to count as the same. */
@@ -108,11 +110,11 @@ export class Idempotency {
         hint: "Use a new key for a new request.",
       });
     }
-    const { state, status, json, machineId } = found.value;
+    const { state, status, json, machineId = "", snapshotId } = found.value;
     if (state === "done" && status !== undefined) {
       return { kind: "done", reply: json === undefined ? { status } : { status, json } };
     }
-    return { kind: "accepted", machineId: machineId ?? "" };
+    return { kind: "accepted", accepted: { machineId, ...(snapshotId ? { snapshotId } : {}) } };
   }
 
   /** Reserves the key when it is as expected (0: absent). */
@@ -139,8 +141,8 @@ export class Idempotency {
       kind: "new",
       storeKey,
       revision,
-      record: (change, { machineId }) => {
-        change.put(storeKey, { ...fresh, state: "accepted", machineId } satisfies Record_);
+      record: (change, accepted) => {
+        change.put(storeKey, { ...fresh, ...accepted, state: "accepted" } satisfies Record_);
       },
     };
   }

@@ -9,7 +9,7 @@ import type { FailureLimit } from "../auth/failure-limit.ts";
 import type { CookieSetter, Tickets } from "../auth/tickets.ts";
 import { invalidRequest, KrytonError } from "../model/errors.ts";
 import { allowed, hasRole, type Principal, type Role } from "../model/principal.ts";
-import type { Asking } from "../service/asking.ts";
+import type { AcceptedChange, Asking } from "../service/asking.ts";
 import { readBody } from "./decode.ts";
 import { fingerprintOf, type Idempotency, type Keyed } from "./idempotency.ts";
 import { guardLoopback } from "./loopback-guard.ts";
@@ -31,7 +31,7 @@ export interface PipelineOptions {
   projects(): readonly string[];
   defaultProject(): string;
   /** Answers a repeat of an accepted change whose first answer was lost. */
-  replay(route: Route, project: string, machineId: string): Promise<Reply>;
+  replay(route: Route, project: string, accepted: AcceptedChange): Promise<Reply>;
 }
 
 /** One request on its way. */
@@ -170,7 +170,7 @@ export class Pipeline {
     const reservation = await idempotency.reserve(keyed);
     if (reservation.kind !== "new") {
       request.outgoing.setHeader("Idempotency-Replayed", "true");
-      return reservation.kind === "done" ? reservation.reply : replay(route, project, reservation.machineId);
+      return reservation.kind === "done" ? reservation.reply : replay(route, project, reservation.accepted);
     }
     const asking: Asking = { requestedBy: principal.name, record: reservation.record };
     let outcome: Outcome;

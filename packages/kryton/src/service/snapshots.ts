@@ -45,6 +45,11 @@ export class SnapshotService {
     return stored.sort((a, b) => b.createRevision - a.createRevision).map(({ value }) => value);
   }
 
+  /** A snapshot of a machine; `NOT_FOUND` when there is none. */
+  async get(project: string, machineId: string, id: string): Promise<Snapshot> {
+    return (await this.#existing(project, machineId, id)).value;
+  }
+
   /** Takes a snapshot. */
   async create(
     project: string,
@@ -79,7 +84,7 @@ export class SnapshotService {
         });
         if (count >= maxSnapshots) throw invalidRequest(`a machine has at most ${maxSnapshots} snapshots`);
         const change = new Change().put(keys.snapshot(machineId, snapshot.id), snapshot);
-        asking.record?.(change, { machineId });
+        asking.record?.(change, { machineId, snapshotId: snapshot.id });
         return change;
       },
     );
@@ -107,7 +112,7 @@ export class SnapshotService {
       },
       () => {
         const change = new Change().unchanged(found.key, found.modRevision).put(found.key, restoring);
-        asking.record?.(change, { machineId });
+        asking.record?.(change, { machineId, snapshotId: id });
         return change;
       },
     );
@@ -123,7 +128,7 @@ export class SnapshotService {
       { kind: "snapshot-delete", parameters: { snapshotId: id }, requestedBy: asking.requestedBy },
       () => {
         const change = new Change();
-        asking.record?.(change, { machineId });
+        asking.record?.(change, { machineId, snapshotId: id });
         return change;
       },
     );
