@@ -241,6 +241,7 @@ export class Aggregator implements Controller, RemoteDiscovery {
 
   /** Passes a request on when its group version is served elsewhere. */
   async proxy(context: RequestContext): Promise<boolean> {
+    if (this.#backends.size === 0) return false;
     const [root, group = "", version = ""] = context.info.path.split("/").slice(1);
     if (root !== "apis" || version === "") return false;
     const backend = this.#backends.get(`${group}/${version}`);
