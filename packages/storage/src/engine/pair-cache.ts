@@ -23,6 +23,13 @@ export class PairCache<Id extends string | number> {
     return old;
   }
 
+  /** Forgets everything: ids that were given out may be given out again. */
+  clear(): void {
+    this.#young.clear();
+    this.#old.clear();
+    this.#youngBytes = 0;
+  }
+
   set(id: Id, kv: KeyValue): void {
     this.#young.set(id, kv);
     this.#youngBytes += kv.key.length + kv.value.length + overheadBytes;

@@ -141,15 +141,24 @@ function plan(request: TxnRequest, depth: number): PlannedTxn {
 }
 
 function planPut(op: PutOp): PlannedOp & { type: "put" } {
-  // Copied: the caller may reuse its buffer, and a slice would keep a whole network chunk alive.
-  const key = Buffer.from(toBytes(op.key));
-  const value = Buffer.from(toBytes(op.value));
+  const { key, value } = ownBytes(toBytes(op.key), toBytes(op.value));
   if (key.length === 0) throw fault("empty_key", "a key must not be empty");
   if (op.ignoreValue === true && value.length > 0)
     throw fault("value_provided", "a value was given together with ignoreValue");
   if (op.ignoreLease === true && (op.lease ?? 0n) !== 0n)
     throw fault("lease_provided", "a lease was given together with ignoreLease");
   return { type: "put", key, value, op };
+}
+
+/**
+ * Key and value in memory of their own: the caller may reuse its buffers, and a slice of a network chunk or of
+ * Node's shared pool would keep all of that alive as long as the pair.
+ */
+function ownBytes(key: Buffer, value: Buffer): { key: Buffer; value: Buffer } {
+  const bytes = Buffer.allocUnsafeSlow(key.length + value.length);
+  key.copy(bytes);
+  value.copy(bytes, key.length);
+  return { key: bytes.subarray(0, key.length), value: bytes.subarray(key.length) };
 }
 
 /**

@@ -145,6 +145,7 @@ export class SqliteBackend implements Backend {
     } catch (error) {
       this.#revision = revision;
       this.#lastId = lastId;
+      this.#cache.clear();
       if (isDeviceFailure(error)) this.#broken = error;
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
       throw sqliteFault(error, this.#path);

@@ -6,7 +6,10 @@ import { test } from "node:test";
 import { seededRandom, SimulatedClock, systemEdges } from "@kontinuum/std";
 import { testContract } from "../../contract/suite.ts";
 import { prefixRange } from "../../contract.ts";
+import type { Change } from "../../engine/backend.ts";
+import { pointSpan } from "../../engine/span.ts";
 import { openStore } from "../../open.ts";
+import { SqliteBackend } from "./sqlite-backend.ts";
 
 testContract("sqlite", async () => {
   const clock = new SimulatedClock();
@@ -54,5 +57,42 @@ test("a long range is of one revision although it is read in slices between writ
     await Promise.all([...writing, deleting]);
   }
   await store.close();
+  await rm(folder, { recursive: true });
+});
+
+test("a group that failed half way leaves nothing behind, not even in memory", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "storage-failed-"));
+  const edges = systemEdges({ clock: new SimulatedClock() });
+  const backend = SqliteBackend.open(join(folder, "a.db"), edges);
+  const none = { scans: [], leases: [], leaseKeys: [] };
+  const put = (revision: number, value: string): Change => ({
+    type: "put",
+    kv: {
+      key: Buffer.from("/a"),
+      value: Buffer.from(value),
+      createRevision: revision,
+      modRevision: revision,
+      version: 1,
+      lease: 0n,
+    },
+  });
+  await assert.rejects(
+    backend.write(none, (session) => {
+      session.putLease(7n, 10);
+      session.apply([put(2, "never")]);
+      throw new Error("in the middle");
+    }),
+    /in the middle/,
+  );
+  assert.equal(backend.known.revision, 1);
+  assert.deepEqual(await backend.leases(), []);
+  await backend.write(none, (session) => session.apply([put(2, "kept")]));
+  const span = pointSpan(Buffer.from("/a"));
+  const { kvs } = await backend.scan({ span, revision: 0, limit: 0 });
+  assert.deepEqual(
+    kvs.map((kv) => kv.value.toString()),
+    ["kept"],
+  );
+  await backend.close();
   await rm(folder, { recursive: true });
 });
