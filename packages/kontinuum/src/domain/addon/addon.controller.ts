@@ -21,6 +21,7 @@ import {
   type TalosCluster,
 } from "../../kinds/index.ts";
 import type { DomainContext } from "../domain-context.ts";
+import { writeStatus } from "../transition-events.ts";
 import { withDownstream, type Downstream } from "../downstream/downstream.ts";
 import { findClusterSecret, kubeconfigText } from "../taloscluster/cluster-secrets.ts";
 import { membersOf } from "../taloscluster/members.ts";
@@ -71,7 +72,7 @@ export function addonController(context: DomainContext, helm: () => Promise<Helm
       );
       const status = addonStatus(addon, outcome, edges.clock);
       if (status) {
-        await client.updateStatus(addonKind.resource, { ...addon, status });
+        await writeStatus({ client, clock: edges.clock, log }, addonKind.resource, addon, status);
         log.info("looked at an addon", { reason: outcome.reason });
       }
       return { requeueAfterMs: outcome.reason === "Healthy" ? timings.addonResyncMs : timings.retryMs };

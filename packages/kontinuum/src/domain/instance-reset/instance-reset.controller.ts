@@ -9,15 +9,14 @@ import {
   parseKey,
   removeFinalizer,
   watchOf,
-  type CachedClient,
   type DefinedController,
 } from "@kontinuum/controller";
-import type { Clock } from "@kontinuum/std";
 import { finalizers, instanceKind, talosClusterKind, type Instance } from "../../kinds/index.ts";
 import type { DomainContext } from "../domain-context.ts";
 import { needsReset, withoutClaim } from "../instancepool/instancepool.claim.ts";
 import { forgetMembership } from "../taloscluster/member-status.ts";
 import { describeTalosFailure } from "../taloscluster/talos-access.ts";
+import type { EventContext } from "../transition-events.ts";
 import { labelKey, leaseRetry, objectKey } from "../zone-lease/zone-leases.ts";
 import { resetMachine } from "./instance-reset.reset.ts";
 import { planReset } from "./reset-plan.ts";
@@ -37,6 +36,7 @@ export function instanceResetController({ config, timings, leases }: DomainConte
       const { items: clusters } = await client.list(talosClusterKind.resource, { namespace });
       const plan = planReset(instance, clusters, timings.teardownMs);
       if (plan.step === "nothing") return;
+      const told = { client, clock: edges.clock, log };
       const lease = "cluster" in plan ? objectKey("taloscluster", plan.cluster) : labelKey(instance);
       if (!(await leases.tryAcquire(client, lease))) return leaseRetry(timings.retryMs, edges.random);
       switch (plan.step) {
@@ -45,11 +45,11 @@ export function instanceResetController({ config, timings, leases }: DomainConte
             await client.update(instanceKind.resource, instance);
           return;
         case "forget-membership":
-          await forgetMembership(client, instance, undefined, edges.clock);
+          await forgetMembership(told, instance, undefined);
           return;
         case "finish":
           // Nobody is left who could reset it: it must show itself in maintenance mode before it is free.
-          await free(client, instance, needsReset(instance) ? abandoned : undefined, edges.clock);
+          await free(told, instance, needsReset(instance) ? abandoned : undefined);
           return;
         case "reset": {
           const { items: siblings } = await client.list(instanceKind.resource, { namespace });
@@ -71,11 +71,11 @@ export function instanceResetController({ config, timings, leases }: DomainConte
             log.warn("gives up resetting a machine; it may still run its old cluster", {
               reason: describeTalosFailure(error),
             });
-            await free(client, instance, abandoned, edges.clock);
+            await free(told, instance, abandoned);
             return;
           }
           log.info("reset a machine");
-          await free(client, instance, resetting, edges.clock);
+          await free(told, instance, resetting);
         }
       }
     },
@@ -93,18 +93,16 @@ const abandoned = {
 
 /** Status first, then claim or finalizer: dying in between repeats the second half only. */
 async function free(
-  client: CachedClient,
+  context: EventContext,
   instance: Instance,
   why: { readonly reason: string; readonly message: string } | undefined,
-  clock: Clock,
 ): Promise<void> {
   if (isDeleting(instance)) {
     // Only what a reset did is worth telling of an object that goes away: so that it is not reset again.
-    const told =
-      needsReset(instance) && why ? await forgetMembership(client, instance, why, clock) : instance;
-    if (removeFinalizer(told, finalizers.instance)) await client.update(instanceKind.resource, told);
+    const told = needsReset(instance) && why ? await forgetMembership(context, instance, why) : instance;
+    if (removeFinalizer(told, finalizers.instance)) await context.client.update(instanceKind.resource, told);
     return;
   }
-  const told = await forgetMembership(client, instance, why, clock);
-  await client.update(instanceKind.resource, withoutClaim(told));
+  const told = await forgetMembership(context, instance, why);
+  await context.client.update(instanceKind.resource, withoutClaim(told));
 }

@@ -13,6 +13,7 @@ import {
 } from "@kontinuum/controller";
 import { instanceKind, labels, type Instance } from "../../kinds/index.ts";
 import type { DomainContext } from "../domain-context.ts";
+import { writeStatus } from "../transition-events.ts";
 import { labelKey, leaseRetry } from "../zone-lease/zone-leases.ts";
 import { probeCandidates, type Probe } from "./instance.probe.ts";
 import { discoveredStatus } from "./instance.status.ts";
@@ -51,7 +52,7 @@ export function instanceController(context: DomainContext, probe: Probe): Define
       });
       const status = discoveredStatus(instance, outcome, edges.clock);
       if (status) {
-        await client.updateStatus(instanceKind.resource, { ...instance, status });
+        await writeStatus({ client, clock: edges.clock, log }, instanceKind.resource, instance, status);
         log.info("probed a machine", { result: outcome.result });
       }
       return { requeueAfterMs: outcome.result === "found" ? timings.probeRecheckMs : timings.probeRetryMs };

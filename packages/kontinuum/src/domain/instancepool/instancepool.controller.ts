@@ -26,6 +26,7 @@ import {
   type InstancePool,
 } from "../../kinds/index.ts";
 import type { DomainContext } from "../domain-context.ts";
+import { writeStatus } from "../transition-events.ts";
 import { poolNames } from "../taloscluster/members.ts";
 import { leaseRetry, objectKey } from "../zone-lease/zone-leases.ts";
 import { claim, giveBack } from "./instancepool.claim.ts";
@@ -90,7 +91,7 @@ async function reconcilePool(
     log.info("claimed a machine", { instance: keyOf(candidate) });
   }
   const status = poolStatus(pool, held, edges.clock);
-  if (status) await client.updateStatus(instancePoolKind.resource, { ...pool, status });
+  if (status) await writeStatus({ client, clock: edges.clock, log }, instancePoolKind.resource, pool, status);
   return held.length >= plan.keep.length + plan.missing;
 }
 

@@ -2,9 +2,9 @@
  * Reporting a machine's membership on its Instance.
  */
 import { isDeepStrictEqual } from "node:util";
-import { removeCondition, setCondition, type CachedClient, type Condition } from "@kontinuum/controller";
-import type { Clock } from "@kontinuum/std";
+import { removeCondition, setCondition, type Condition } from "@kontinuum/controller";
 import { instanceKind, memberConditions, type Instance, type InstanceStatus } from "../../kinds/index.ts";
+import { writeStatus, type EventContext } from "../transition-events.ts";
 
 /** One condition to set. */
 export interface MemberReport {
@@ -16,10 +16,9 @@ export interface MemberReport {
 
 /** Writes the reports, when they change anything; returns the Instance as it is now. */
 export async function reportMember(
-  client: CachedClient,
+  context: EventContext,
   instance: Instance,
   reports: readonly MemberReport[],
-  clock: Clock,
   facts: Pick<InstanceStatus, "talos"> = {},
 ): Promise<Instance> {
   const conditions: Condition[] = structuredClone(instance.status?.conditions ?? []);
@@ -28,18 +27,17 @@ export async function reportMember(
     setCondition(
       conditions,
       { type, status: holds ? "True" : "False", reason, message, observedGeneration },
-      clock,
+      context.clock,
     );
   }
-  return write(client, instance, { ...instance.status, ...facts, conditions });
+  return write(context, instance, { ...instance.status, ...facts, conditions });
 }
 
 /** Removes what says that the machine is in a cluster, and says why it is not discovered now. */
 export async function forgetMembership(
-  client: CachedClient,
+  context: EventContext,
   instance: Instance,
   undiscovered: { readonly reason: string; readonly message: string } | undefined,
-  clock: Clock,
 ): Promise<Instance> {
   const conditions: Condition[] = structuredClone(instance.status?.conditions ?? []);
   for (const type of memberConditions) removeCondition(conditions, type);
@@ -48,13 +46,13 @@ export async function forgetMembership(
     setCondition(
       conditions,
       { type: "Discovered", status: "False", observedGeneration, ...undiscovered },
-      clock,
+      context.clock,
     );
   }
-  return write(client, instance, { ...instance.status, conditions });
+  return write(context, instance, { ...instance.status, conditions });
 }
 
-async function write(client: CachedClient, instance: Instance, status: InstanceStatus): Promise<Instance> {
+async function write(context: EventContext, instance: Instance, status: InstanceStatus): Promise<Instance> {
   if (isDeepStrictEqual(instance.status ?? {}, status)) return instance;
-  return client.updateStatus(instanceKind.resource, { ...instance, status });
+  return writeStatus(context, instanceKind.resource, instance, status);
 }

@@ -44,10 +44,10 @@ export async function configureMember(
   member: Member,
 ): Promise<Member | undefined> {
   if (isConfigured(member.instance)) return member;
-  const { client, clock, log } = context;
+  const { log } = context;
   const intended = findCondition(member.instance.status?.conditions, "Configured") !== undefined;
   const report = (holds: boolean, reason: string, message: string): Promise<Instance> =>
-    reportMember(client, instance, [{ type: "Configured", holds, reason, message }], clock);
+    reportMember(context, instance, [{ type: "Configured", holds, reason, message }]);
   let instance = member.instance;
   if (!intended) instance = await report(false, "Configuring", "the configuration is being sent");
   try {
@@ -111,7 +111,8 @@ async function knowsOurKeys({ access, signal }: ConfigureContext, { address }: M
 }
 
 /** The machine rebooted, or another one answers: nothing was sent, so it is free to be discovered anew. */
-async function letGo({ client, clock, log }: ConfigureContext, instance: Instance): Promise<undefined> {
+async function letGo(context: ConfigureContext, instance: Instance): Promise<undefined> {
+  const { client, log } = context;
   log.warn("a machine is not the one that was discovered; it is released", {
     instance: instance.metadata.name,
   });
@@ -119,7 +120,7 @@ async function letGo({ client, clock, log }: ConfigureContext, instance: Instanc
     reason: "IdentityChanged",
     message: "the machine shows another identity than at its discovery; nothing was sent to it",
   };
-  const forgotten = await forgetMembership(client, instance, undiscovered, clock);
+  const forgotten = await forgetMembership(context, instance, undiscovered);
   await client.update(instanceKind.resource, withoutClaim(forgotten));
   return undefined;
 }

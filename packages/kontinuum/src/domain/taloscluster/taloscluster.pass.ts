@@ -29,6 +29,7 @@ import { seedAddons } from "../addon/addon.seed.ts";
 import { mayDial } from "../instance/dial-policy.ts";
 import { withDownstream } from "../downstream/downstream.ts";
 import type { Timings } from "../timings.ts";
+import { writeStatus } from "../transition-events.ts";
 import {
   bundleText,
   clusterSecretName,
@@ -246,7 +247,8 @@ export class ClusterPass {
 
   /** Asks machines that have not joined whether they have, and says of each whether it is well. */
   async #join(access: TalosAccess, problem: string | undefined): Promise<void> {
-    const { client, edges, signal } = this.#context;
+    const { client, edges, log, signal } = this.#context;
+    const told = { client, clock: edges.clock, log };
     for (const [index, member] of this.#members.entries()) {
       let { instance } = member;
       if (!isConfigured(instance)) continue;
@@ -261,14 +263,14 @@ export class ClusterPass {
           reason: "Joined",
           message: "the machine answers to the cluster's keys",
         } as const;
-        instance = await reportMember(client, instance, [joined], edges.clock, {
+        instance = await reportMember(told, instance, [joined], {
           talos: { version: version.tag },
         });
       }
       const well = problem === undefined;
       const message = problem ?? "the cluster passes its health check";
       const ready = { type: "Ready", holds: well, reason: well ? "Healthy" : "Unhealthy", message } as const;
-      instance = await reportMember(client, instance, [ready], edges.clock);
+      instance = await reportMember(told, instance, [ready]);
       this.#members[index] = { ...member, instance };
     }
   }
@@ -279,10 +281,9 @@ export class ClusterPass {
 
   async #save(status: TalosClusterStatus): Promise<void> {
     if (isDeepStrictEqual(this.#cluster.status ?? {}, status)) return;
-    this.#cluster = await this.#context.client.updateStatus(talosClusterKind.resource, {
-      ...this.#cluster,
-      status,
-    });
+    const { client, edges, log } = this.#context;
+    const told = { client, clock: edges.clock, log };
+    this.#cluster = await writeStatus(told, talosClusterKind.resource, this.#cluster, status);
   }
 }
 

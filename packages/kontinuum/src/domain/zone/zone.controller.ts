@@ -14,6 +14,7 @@ import {
 } from "@kontinuum/controller";
 import { finalizers, kontinuumKind, systemNamespace, talosClusterKind, zoneKind } from "../../kinds/index.ts";
 import type { DomainContext } from "../domain-context.ts";
+import { writeStatus } from "../transition-events.ts";
 import { leaseRetry, placementKey } from "../zone-lease/zone-leases.ts";
 import { installZone } from "./zone.install.ts";
 import { zoneStatus } from "./zone.status.ts";
@@ -52,7 +53,7 @@ export function zoneController(domain: DomainContext, options: ZoneControllerOpt
         return leaseRetry(timings.retryMs, edges.random);
       }
       if (isDeleting(zone)) {
-        const done = await tearDownZone({ domain, client, edges, signal }, zone);
+        const done = await tearDownZone({ domain, client, edges, log, signal }, zone);
         return done ? undefined : { requeueAfterMs: timings.retryMs };
       }
       if (addFinalizer(zone, finalizers.zone)) {
@@ -62,7 +63,7 @@ export function zoneController(domain: DomainContext, options: ZoneControllerOpt
       const outcome = await installZone({ domain, client, edges, signal, ...options }, zone);
       const status = zoneStatus(zone, outcome, edges.clock);
       if (!isDeepStrictEqual(zone.status ?? {}, status)) {
-        await client.updateStatus(zoneKind.resource, { ...zone, status });
+        await writeStatus({ client, clock: edges.clock, log }, zoneKind.resource, zone, status);
         log.info("looked at a zone", { at: outcome.at, message: outcome.message });
       }
       return { requeueAfterMs: outcome.at === "ready" ? timings.identityCheckMs : timings.retryMs };

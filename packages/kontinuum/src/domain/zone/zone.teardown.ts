@@ -6,7 +6,7 @@
  * cluster disappears with its machines anyway; what is removed by hand is what reaches outside.
  */
 import { removeFinalizer, type CachedClient } from "@kontinuum/controller";
-import { messageOf, type Edges, type JsonObject } from "@kontinuum/std";
+import { messageOf, type Edges, type JsonObject, type Log } from "@kontinuum/std";
 import {
   finalizers,
   identitySecretName,
@@ -16,6 +16,7 @@ import {
   type Zone,
 } from "../../kinds/index.ts";
 import type { DomainContext } from "../domain-context.ts";
+import { writeStatus } from "../transition-events.ts";
 import { ensureAbsent } from "../downstream/apply.ts";
 import { withDownstream, type Downstream } from "../downstream/downstream.ts";
 import { RestPaths } from "../downstream/rest-paths.ts";
@@ -30,6 +31,7 @@ export interface TeardownContext {
   readonly domain: DomainContext;
   readonly client: CachedClient;
   readonly edges: Edges;
+  readonly log: Log;
   readonly signal: AbortSignal;
 }
 
@@ -99,17 +101,15 @@ async function removeServer(
 }
 
 async function report(
-  { client, edges }: TeardownContext,
+  { client, edges, log }: TeardownContext,
   zone: Zone,
   reason: string,
   message: string,
 ): Promise<void> {
   const ready = zone.status?.conditions?.find(({ type }) => type === "Teardown");
   if (ready?.reason === reason && ready.message === message) return;
-  await client.updateStatus(zoneKind.resource, {
-    ...zone,
-    status: teardownStatus(zone, reason, message, edges.clock),
-  });
+  const status = teardownStatus(zone, reason, message, edges.clock);
+  await writeStatus({ client, clock: edges.clock, log }, zoneKind.resource, zone, status);
 }
 
 // Connection errors name ports and try counts, which differ each time.
