@@ -34,7 +34,7 @@ function complaints(object: JsonObject): string[] {
 }
 
 /** Mutations that are refused upstream and taken here: rare mistakes that nobody is harmed by. */
-const tolerated = 49;
+const tolerated = 50;
 
 test("what Kubernetes accepts is accepted, and nearly all it refuses is refused", () => {
   const refused: string[] = [];
