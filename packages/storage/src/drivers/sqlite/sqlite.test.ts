@@ -7,6 +7,7 @@ import { seededRandom, SimulatedClock, systemEdges } from "@kontinuum/std";
 import { testContract } from "../../contract/suite.ts";
 import { prefixRange } from "../../contract.ts";
 import type { Change } from "../../engine/backend.ts";
+import { deletion } from "../../engine/evaluate.ts";
 import { pointSpan } from "../../engine/span.ts";
 import { openStore } from "../../open.ts";
 import { SqliteBackend } from "./sqlite-backend.ts";
@@ -80,18 +81,24 @@ test("a group that failed half way leaves nothing behind, not even in memory", a
     backend.write(none, (session) => {
       session.putLease(7n, 10);
       session.apply([put(2, "never")]);
+      session.apply([put(3, "nor this")]);
       throw new Error("in the middle");
     }),
     /in the middle/,
   );
   assert.equal(backend.known.revision, 1);
   assert.deepEqual(await backend.leases(), []);
-  await backend.write(none, (session) => session.apply([put(2, "kept")]));
+  const kept = put(2, "kept");
+  await backend.write(none, (session) => session.apply([kept]));
+  await backend.write(none, (session) => session.apply([deletion(kept.kv, 3)]));
   const span = pointSpan(Buffer.from("/a"));
-  const { kvs } = await backend.scan({ span, revision: 0, limit: 0 });
+  const { changes } = await backend.log({ from: 2, span, prevKv: true, limit: 10 });
   assert.deepEqual(
-    kvs.map((kv) => kv.value.toString()),
-    ["kept"],
+    changes.map(({ type, kv, prev }) => [type, kv.value.toString(), prev?.value.toString()]),
+    [
+      ["put", "kept", undefined],
+      ["delete", "", "kept"],
+    ],
   );
   await backend.close();
   await rm(folder, { recursive: true });
