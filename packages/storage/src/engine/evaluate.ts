@@ -210,7 +210,7 @@ function runStep(stage: Stage, step: Step): OpResult {
 }
 
 /** The log entry that ends `prev`. */
-function deletion(prev: KeyValue, revision: Revision): Change {
+export function deletion(prev: KeyValue, revision: Revision): Change {
   const kv = { key: prev.key, value: empty, createRevision: 0, modRevision: revision, version: 0, lease: 0n };
   return { type: "delete", kv, prev };
 }
