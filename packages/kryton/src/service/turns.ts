@@ -6,22 +6,30 @@
 /** Callers that wait for one thing. */
 export const maxWaiting = 256;
 
+interface Line {
+  last: Promise<void>;
+  length: number;
+}
+
 /** See the module comment. */
 export class Turns {
-  readonly #last = new Map<string, { done: Promise<void>; waiting: number }>();
+  readonly #lines = new Map<string, Line>();
 
   /** Runs `work` after everybody who came earlier for `key`. `undefined` when too many wait. */
   async take<T>(key: string, work: () => Promise<T>): Promise<T | undefined> {
-    const before = this.#last.get(key);
-    if (before && before.waiting >= maxWaiting) return undefined;
+    let line = this.#lines.get(key);
+    if (!line) this.#lines.set(key, (line = { last: Promise.resolve(), length: 0 }));
+    if (line.length >= maxWaiting) return undefined;
+    const before = line.last;
     const { promise, resolve } = Promise.withResolvers<void>();
-    const mine = { done: promise, waiting: (before?.waiting ?? 0) + 1 };
-    this.#last.set(key, mine);
+    line.last = promise;
+    line.length++;
     try {
-      await before?.done;
+      await before;
       return await work();
     } finally {
-      if (this.#last.get(key) === mine) this.#last.delete(key);
+      line.length--;
+      if (line.length === 0) this.#lines.delete(key);
       resolve();
     }
   }
