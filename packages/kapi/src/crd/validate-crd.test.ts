@@ -321,6 +321,24 @@ describe("definitions", () => {
     assert.deepEqual(problems(change("unapproved, experimental")), []);
   });
 
+  test("patterns and rules of a version are bounded together", () => {
+    const pattern = (i: number): JsonObject => ({ type: "string", pattern: `(${i}|a){1000}` });
+    const patterns = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`p${i}`, pattern(i)]));
+    assert.match(
+      specProblems({ type: "object", properties: patterns }).join(),
+      /the patterns of a version are too large/,
+    );
+    const rule = (i: number): JsonObject => ({
+      type: "integer",
+      "x-kubernetes-validations": [{ rule: `self != ${i} || '${"x".repeat(90_000)}' != ''` }],
+    });
+    const rules = Object.fromEntries(Array.from({ length: 5 }, (_, i) => [`r${i}`, rule(i)]));
+    assert.match(
+      specProblems({ type: "object", properties: rules }).join(),
+      /the rules of a version are too long/,
+    );
+  });
+
   test("schemas too deep or too large are refused before anything compiles", () => {
     let deep: JsonObject = { type: "string" };
     for (let i = 0; i < 150; i++) deep = { type: "object", properties: { a: deep } };

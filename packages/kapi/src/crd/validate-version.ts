@@ -6,6 +6,7 @@ import type { FieldError } from "../resource.ts";
 import { defaultErrors } from "../schema/default-rules.ts";
 import { child, duplicate, indexed, invalid, required, tooMany } from "../schema/field-error.ts";
 import { equalJson, own } from "../schema/json-value.ts";
+import { patternErrors } from "../schema/pattern-rules.ts";
 import { ruleErrors } from "../schema/rule-limits.ts";
 import { parseSchema, type SchemaNode } from "../schema/schema-node.ts";
 import { structuralErrors } from "../schema/structural-rules.ts";
@@ -36,7 +37,7 @@ function schemaErrors(
   const schema = parseSchema(raw, schemaPath, errors);
   if (!schema || errors.length > 0) return { errors, schema: undefined };
   if (old && equalJson(raw, at(old, "schema", "openAPIV3Schema"))) return { errors, schema };
-  errors.push(...structuralErrors(schema, schemaPath));
+  errors.push(...structuralErrors(schema, schemaPath), ...patternErrors(schema, schemaPath));
   // Defaults and rules are judged by what they stand in, so that must be sound first.
   if (errors.length === 0)
     errors.push(...defaultErrors(schema, schemaPath), ...ruleErrors(schema, schemaPath));

@@ -14,6 +14,9 @@ export const ruleCostLimit = 10_000_000;
 /** Greatest estimated cost of all rules of a version. */
 export const totalCostLimit = 100_000_000;
 
+/** Most characters of the rules and message expressions of one version. Large public definitions have 8,300. */
+export const maxRuleText = 262_144;
+
 const advice =
   "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)";
 
@@ -37,6 +40,7 @@ interface Place {
 class LimitCheck {
   readonly errors: FieldError[] = [];
   readonly #costs: { readonly path: string; readonly cost: number }[] = [];
+  #text = 0;
 
   walk(schema: SchemaNode, place: Place): void {
     if (schema.rules.length > 0) this.#rules(schema, place);
@@ -70,6 +74,14 @@ class LimitCheck {
     const seen = new Set<string>();
     schema.rules.forEach((source, i) => {
       const at = indexed(list, i);
+      if (this.#text > maxRuleText) return;
+      this.#text += source.rule.length + source.messageExpression.length;
+      if (this.#text > maxRuleText) {
+        this.errors.push(
+          forbidden(at, `the rules of a version are too long: more than ${maxRuleText} characters`),
+        );
+        return;
+      }
       const before = this.errors.length;
       this.#texts(source, at);
       if (seen.has(source.rule))

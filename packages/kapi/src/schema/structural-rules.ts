@@ -6,7 +6,6 @@ import type { FieldError } from "../resource.ts";
 import { child, forbidden, indexed, invalid, notSupported, required } from "./field-error.ts";
 import { own } from "./json-value.ts";
 import { listRules } from "./list-rules.ts";
-import { compilePattern } from "./pattern.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
 type Level = "root" | "field" | "item";
@@ -105,13 +104,6 @@ function checkStandardFields(schema: SchemaNode, level: Level, path: string, err
 }
 
 function checkValues(schema: SchemaNode, path: string, errors: FieldError[]): void {
-  if (schema.pattern !== "") {
-    const compiled = compilePattern(schema.pattern);
-    if ("error" in compiled) {
-      const text = `must be a valid regular expression, but isn't: ${compiled.error}`;
-      errors.push(invalid(child(path, "pattern"), schema.pattern, text));
-    }
-  }
   if (schema.uniqueItems) {
     errors.push(
       forbidden(
