@@ -161,13 +161,15 @@ export class DiscoveryDocuments {
     const accept = header(context.request, "accept");
     if (path === "/openapi/v2" && prefersProtobuf(accept)) {
       const document = this.#document("openapi/v2.pb", () =>
-        Buffer.from(encodeOpenapiV2(openapiV2Document(this.#resources.all()))),
+        Buffer.from(encodeOpenapiV2(describable(this.#resources.all(), openapiV2Document))),
       );
       return sendTagged(context, document, openapiV2ProtobufType, "Accept-Encoding, Accept");
     }
     if (!acceptsJson(accept)) throw notAcceptable(["application/json"]);
     if (path === "/openapi/v2") {
-      const document = this.#document("openapi/v2", () => openapiV2Document(this.#resources.all()));
+      const document = this.#document("openapi/v2", () =>
+        describable(this.#resources.all(), openapiV2Document),
+      );
       return sendTagged(context, document, "application/json", "Accept-Encoding, Accept");
     }
     if (path === "/openapi/v3") {
@@ -227,9 +229,32 @@ export class DiscoveryDocuments {
     if (known && known.of.length === of.length && known.of.every((part, index) => part === of[index]))
       return known.document;
     if (this.#schemas.size >= maxDocuments) this.#schemas.clear();
-    const document = documentOf(remote ?? openapiV3Document(apiVersion, own));
+    const document = documentOf(
+      remote ?? describable(own, (resources) => openapiV3Document(apiVersion, resources)),
+    );
     this.#schemas.set(id, { of, document });
     return document;
+  }
+}
+
+/** A document of those resources that can be described: one bad schema does not take the others' away. */
+function describable<T>(
+  resources: readonly ResourceDefinition[],
+  make: (resources: readonly ResourceDefinition[]) => T,
+): T {
+  try {
+    return make(resources);
+  } catch {
+    return make(
+      resources.filter((resource) => {
+        try {
+          resource.openapi();
+          return true;
+        } catch {
+          return false;
+        }
+      }),
+    );
   }
 }
 

@@ -202,9 +202,10 @@ async function storeNew(
     if (!present) return object;
     throw alreadyExists(resource, name);
   }
-  const ttl = deps.ttlSeconds(resource);
-  const lease = ttl > 0 ? await deps.storage.leases.lease(ttl) : 0n;
-  const written = await store.create(key, await store.encode(resource, object), lease);
+  const value = await store.encode(resource, object);
+  const written = await deps.storage.leases.bind(deps.ttlSeconds(resource), (lease) =>
+    store.create(key, value, lease),
+  );
   if (written.done) return withRevision(object, written.revision);
   if (metaText(object, "generateName") !== "" && metaText(request.object, "name") === "") return undefined;
   throw alreadyExists(resource, name, written.current !== undefined && isDeleting(written.current));

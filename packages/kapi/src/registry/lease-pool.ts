@@ -2,7 +2,7 @@
  * Leases that give short-lived objects (events) their end. One lease serves many objects, so that a thousand events
  * do not cost a thousand leases; it lives a little longer than asked for instead.
  */
-import type { Clock } from "@kontinuum/std";
+import { isCoded, type Clock } from "@kontinuum/std";
 import type { LeaseId, Store } from "@kontinuum/storage";
 
 /** Objects bound to one lease at most. */
@@ -28,8 +28,24 @@ export class LeasePool {
     this.#clock = clock;
   }
 
+  /**
+   * Runs a write with a lease of `ttlSeconds` (0: none). A shared lease that is gone, because somebody revoked it, is
+   * replaced once.
+   */
+  async bind<T>(ttlSeconds: number, write: (lease: LeaseId) => Promise<T>): Promise<T> {
+    if (ttlSeconds === 0) return write(0n);
+    const lease = await this.#lease(ttlSeconds);
+    try {
+      return await write(lease);
+    } catch (error) {
+      if (!isCoded(error, "not_found")) throw error;
+      this.#shared.delete(ttlSeconds);
+      return write(await this.#lease(ttlSeconds));
+    }
+  }
+
   /** A lease that lives at least `ttlSeconds` from now. */
-  async lease(ttlSeconds: number): Promise<LeaseId> {
+  async #lease(ttlSeconds: number): Promise<LeaseId> {
     const present = await this.#shared.get(ttlSeconds)?.catch(() => undefined);
     if (present && present.uses < maxObjects && this.#clock.monotonic() < present.until) {
       present.uses++;

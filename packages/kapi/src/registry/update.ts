@@ -264,9 +264,10 @@ async function write(
     if (!removed.done) return removed;
     return { done: true, object: withRevision(result, removed.revision) };
   }
-  const ttl = deps.ttlSeconds(resource);
-  const lease = ttl > 0 ? await deps.storage.leases.lease(ttl) : 0n;
-  const written = await store.update(entry.key, await store.encode(resource, result), entry.revision, lease);
+  const value = await store.encode(resource, result);
+  const written = await deps.storage.leases.bind(deps.ttlSeconds(resource), (lease) =>
+    store.update(entry.key, value, entry.revision, lease),
+  );
   if (!written.done) return written;
   return { done: true, object: withRevision(result, written.revision) };
 }

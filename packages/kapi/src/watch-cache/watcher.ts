@@ -115,8 +115,17 @@ export class Watcher {
     this.#sequence = this.#sent >= ring.oldestRevision ? ring.after(this.#sent) : undefined;
   }
 
-  /** Runs synchronously as long as nothing has to be waited for. `#busy` is true inside. */
+  /** Moves on; whatever one client's form breaks on ends that client's watch and no other. */
   #pump(): void {
+    try {
+      this.#run();
+    } catch (error) {
+      this.close(toStatusError(error));
+    }
+  }
+
+  /** Runs synchronously as long as nothing has to be waited for. `#busy` is true inside. */
+  #run(): void {
     const { sink, cache, initial, from } = this.#options;
     while (!this.#ended) {
       if (!sink.writable) break;
