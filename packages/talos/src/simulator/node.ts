@@ -9,23 +9,19 @@ import { CodedError, messageOf, type Edges, type Log } from "@kontinuum/std";
 import type { SimulatedCluster } from "./cluster.ts";
 import { sealVolumeKeys, unsealVolumeKeys, type SealedKey } from "./disk-encryption.ts";
 import type { CrashPoint, NodeFaults } from "./faults.ts";
-import { hardwareResources } from "./hardware-resources.ts";
-import { systemDiskOf } from "./install-target.ts";
 import type { MachineRecord } from "./machine-record.ts";
 import type { MachineSpec } from "./machine-spec.ts";
 import { NodeAccess } from "./node-access.ts";
 import { skewedClock } from "./node-certificates.ts";
-import { readNodeConfig, stableHostname, type NodeConfig } from "./node-config.ts";
+import { readNodeConfig, type NodeConfig } from "./node-config.ts";
 import { NodeDisk } from "./node-disk.ts";
+import type { NodeEvents } from "./node-events.ts";
 import type { NodeHost } from "./node-host.ts";
-import { NodeEvents } from "./node-events.ts";
-import { NodeJournal } from "./node-journal.ts";
-import { baseServices, NodeServices } from "./node-services.ts";
+import type { NodeJournal } from "./node-journal.ts";
 import type { ClusterMemberView, NodeStage, NodeView } from "./node-view.ts";
-import { ResourceStore, type ResourceDescription } from "./resource-store.ts";
+import { NodeState } from "./node-state.ts";
+import type { ResourceStore } from "./resource-store.ts";
 import { Sequences, type SequenceName } from "./sequence.ts";
-import { stateResources } from "./state-resources.ts";
-import { unmetConditions } from "./unmet-conditions.ts";
 
 /** How a reset wipes. */
 export interface WipePlan {
@@ -43,41 +39,33 @@ class PowerLoss extends Error {}
 export class SimulatedNode {
   readonly spec: MachineSpec;
   readonly edges: Edges;
-  readonly resources: ResourceStore;
-  readonly journal: NodeJournal;
-  readonly events: NodeEvents;
   readonly #host: NodeHost;
   readonly #log: Log;
   readonly #disk: NodeDisk;
+  readonly #state: NodeState;
   readonly #access: NodeAccess;
-  readonly #services: NodeServices;
   readonly #sequences: Sequences;
-  #stage: NodeStage = "off";
-  #config: NodeConfig | undefined;
-  #cluster: SimulatedCluster | undefined;
-  #isCriUp = false;
-  #bootTime = 0;
-  #bootId = "";
   #bootstrapped = Promise.withResolvers<void>();
-  #isStale = true;
   #faults: NodeFaults = {};
-  #hardware: readonly ResourceDescription[] | undefined;
 
   constructor(spec: MachineSpec, record: MachineRecord, host: NodeHost) {
     this.spec = spec;
     this.#host = host;
     this.#log = host.edges.log.with({ node: spec.name });
     this.edges = nodeEdges(host.edges, spec, this.#log, () => this.#faults);
-    this.resources = new ResourceStore(this.edges.clock);
-    this.journal = new NodeJournal(this.edges.clock);
-    this.#services = new NodeServices(this.edges.clock);
     this.#disk = new NodeDisk(record, (kept) => host.save(this, kept));
-    this.events = new NodeEvents(this.edges.clock, this.edges.random);
+    this.#state = new NodeState({
+      spec,
+      disk: this.#disk,
+      edges: this.edges,
+      faults: () => this.#faults,
+      kubernetesReady: () => this.cluster?.nodeReady(this),
+    });
+    const { events } = this.#state;
     this.#sequences = new Sequences({
       started: (sequence, actorId) =>
-        this.events.publish({ kind: "sequence", sequence, action: "start" }, actorId),
-      ended: (sequence, actorId) =>
-        this.events.publish({ kind: "sequence", sequence, action: "stop" }, actorId),
+        events.publish({ kind: "sequence", sequence, action: "start" }, actorId),
+      ended: (sequence, actorId) => events.publish({ kind: "sequence", sequence, action: "stop" }, actorId),
       failed: (name, actorId, error) => this.#sequenceFailed(name, actorId, error),
     });
     this.#access = new NodeAccess({
@@ -103,7 +91,7 @@ export class SimulatedNode {
   }
 
   get stage(): NodeStage {
-    return this.#stage;
+    return this.#state.stage;
   }
 
   get record(): MachineRecord {
@@ -112,30 +100,38 @@ export class SimulatedNode {
 
   /** The active configuration; `undefined` in maintenance mode and while off. */
   get config(): NodeConfig | undefined {
-    return this.#config;
+    return this.#state.config;
   }
 
   get cluster(): SimulatedCluster | undefined {
-    return this.#cluster;
+    return this.#state.cluster;
   }
 
   get hostname(): string {
-    return this.#config?.facts.hostname ?? stableHostname(this.spec.uuid);
+    return this.#state.hostname;
   }
 
   /** The container runtime is up. */
   get isCriUp(): boolean {
-    return this.#isCriUp;
+    return this.#state.isCriUp;
   }
 
   /** Milliseconds since the epoch. */
   get bootTime(): number {
-    return this.#bootTime;
+    return this.#state.bootTime;
   }
 
   /** Another one at every boot. */
   get bootId(): string {
-    return this.#bootId;
+    return this.#state.bootId;
+  }
+
+  get journal(): NodeJournal {
+    return this.#state.journal;
+  }
+
+  get events(): NodeEvents {
+    return this.#state.events;
   }
 
   /** The port of the Talos API; 0 while nobody listens. */
@@ -153,59 +149,29 @@ export class SimulatedNode {
   }
 
   view(): NodeView {
-    const { talosVersion, installed, etcdMemberId } = this.record;
-    const services = this.#services.list();
-    const kubernetesReady = this.#cluster?.nodeReady(this);
-    return {
-      spec: this.spec,
-      stage: this.#stage,
-      hostname: this.hostname,
-      talosVersion,
-      config: this.#config,
-      installed,
-      systemDisk: installed ? systemDiskOf(this.spec, this.#config) : undefined,
-      services,
-      unmetConditions: unmetConditions({
-        faults: this.#faults,
-        services,
-        isConfigured: this.#config !== undefined,
-        hostname: this.hostname,
-        kubernetesReady,
-      }),
-      members: this.#cluster?.members() ?? [],
-      etcdMemberId: this.#services.stateOf("etcd") === "Running" ? etcdMemberId : undefined,
-      kubernetesReady,
-    };
+    return this.#state.view();
   }
 
   /** As others of its cluster see it; `undefined` without a configuration. */
   memberView(): ClusterMemberView | undefined {
-    if (!this.#config) return undefined;
+    if (!this.config) return undefined;
     return {
       id: this.spec.uuid,
       hostname: this.hostname,
       address: this.spec.address,
-      role: this.#config.role,
+      role: this.config.role,
       talosVersion: this.record.talosVersion,
     };
   }
 
   /** The resources, brought up to date. */
   currentResources(): ResourceStore {
-    if (this.#isStale) this.#describe();
-    return this.resources;
+    return this.#state.currentResources();
   }
 
-  /** Something that resources show may have changed. Describing them all costs: it waits for a reader. */
+  /** Something that resources show may have changed. */
   refresh(): void {
-    if (this.resources.isWatched && this.#stage !== "off") this.#describe();
-    else this.#isStale = true;
-  }
-
-  #describe(): void {
-    this.#isStale = false;
-    this.#hardware ??= hardwareResources(this.spec);
-    this.resources.replace([...this.#hardware, ...stateResources(this.view())]);
+    this.#state.refresh();
   }
 
   /** Starts simulating: a machine that was on boots, or goes on with what it was doing. */
@@ -262,7 +228,7 @@ export class SimulatedNode {
     const config = readNodeConfig(text);
     if (!config) return;
     if (options.keep) await this.#disk.save({ config: text });
-    this.#config = config;
+    this.#state.config = config;
     await this.#access.reopen(config);
     this.refresh();
   }
@@ -287,7 +253,7 @@ export class SimulatedNode {
   /** Shuts down; only power on brings it back. */
   shutDown(actorId = ""): void {
     const work = async (signal: AbortSignal): Promise<void> => {
-      this.#setStage("shutting down");
+      this.#state.setStage("shutting down");
       await this.#sleep(this.#host.timing.resetMs, signal);
       await this.#disk.save({ powered: false });
       await this.#goDark("off");
@@ -298,7 +264,7 @@ export class SimulatedNode {
   /** Writes another release to the disk and boots it. */
   upgrade(talosVersion: string, actorId = ""): void {
     const work = async (signal: AbortSignal): Promise<void> => {
-      this.#setStage("upgrading");
+      this.#state.setStage("upgrading");
       await this.#sleep(this.#host.timing.upgradeMs, signal);
       this.#crash("upgrade");
       await this.#disk.save({ talosVersion });
@@ -314,20 +280,13 @@ export class SimulatedNode {
 
   /** Changes the state of a service on request; `false` when there is no such service. */
   setService(id: string, state: "Running" | "Finished", message: string): boolean {
-    if (this.#services.stateOf(id) === undefined) return false;
-    this.#services.set(id, state, message, state === "Running" ? true : undefined);
-    this.refresh();
+    if (!this.#state.hasService(id)) return false;
+    this.#state.service(id, state, message, state === "Running" ? true : undefined);
     return true;
   }
 
   async #boot(signal: AbortSignal): Promise<void> {
-    this.#bootTime = this.edges.clock.now();
-    this.#bootId = this.edges.random.uuid();
-    this.journal.restart();
-    this.#config = undefined;
-    this.#services.clear();
-    for (const id of baseServices) this.#running(id);
-    this.#setStage("booting");
+    this.#state.boot();
     await this.#sleep(this.#host.timing.bootMs, signal);
     this.#crash("boot");
     await this.#disk.applyStaged();
@@ -340,14 +299,14 @@ export class SimulatedNode {
 
   async #enterMaintenance(): Promise<void> {
     await this.#access.openMaintenance();
-    this.#running("apid");
-    this.#setStage("maintenance");
+    this.#state.running("apid");
+    this.#state.setStage("maintenance");
   }
 
   async #takeConfig(config: NodeConfig, signal: AbortSignal): Promise<void> {
-    this.#config = config;
-    this.#cluster = this.#host.clusterOf(config);
-    for (const id of baseServices) this.#running(id);
+    this.#state.config = config;
+    this.#state.cluster = this.#host.clusterOf(config);
+    this.#state.runBaseServices();
     const untilReboot = new AbortController();
     const access = this.#grantAccess(config, AbortSignal.any([signal, untilReboot.signal]));
     if (this.record.installed) {
@@ -368,13 +327,13 @@ export class SimulatedNode {
   /** Until the disk takes it: a failing disk means reboot and try again. */
   async #install(config: NodeConfig, signal: AbortSignal): Promise<void> {
     for (;;) {
-      this.#setStage("installing");
+      this.#state.setStage("installing");
       await this.#sleep(this.#host.timing.installMs, signal);
       this.#crash("install");
       const keys = await this.#sealKeys(config);
       if (keys) return this.#disk.installed(keys);
       this.#log.warn("installation failed; rebooting to try again");
-      this.#setStage("rebooting");
+      this.#state.setStage("rebooting");
       this.#access.pause();
       await this.#sleep(this.#host.timing.rebootMs, signal);
       await this.#grantAccess(config, signal);
@@ -406,10 +365,10 @@ export class SimulatedNode {
 
   /** Lets the cluster's clients in. */
   async #grantAccess(config: NodeConfig, signal: AbortSignal): Promise<void> {
-    if (config.role === "worker") this.#services.set("apid", "Waiting", "Waiting for api certificates");
+    if (config.role === "worker") this.#state.service("apid", "Waiting", "Waiting for api certificates");
     this.refresh();
     await this.#access.open(config, signal);
-    this.#running("apid");
+    this.#state.running("apid");
     this.refresh();
   }
 
@@ -419,52 +378,58 @@ export class SimulatedNode {
     access = this.#grantAccess(config, signal),
   ): Promise<void> {
     const cluster = this.#host.clusterOf(config);
-    this.#config = config;
-    this.#cluster = cluster;
-    this.#setStage("booting");
+    this.#state.config = config;
+    this.#state.cluster = cluster;
+    this.#state.setStage("booting");
     await access;
     cluster.enter(this);
-    this.#isCriUp = true;
-    this.#running("cri");
-    this.#running("kubelet");
+    this.#state.isCriUp = true;
+    this.#state.running("cri");
+    this.#state.running("kubelet");
     if (config.role === "controlplane") {
       await this.#access.openTrustd(config);
-      this.#running("trustd");
+      this.#state.running("trustd");
       await this.#startEtcd(cluster, signal);
       await cluster.startServing(this, config);
     }
     await cluster.startKubelet(this, config, signal);
-    this.#setStage("running");
+    this.#state.setStage("running");
   }
 
   async #startEtcd(cluster: SimulatedCluster, signal: AbortSignal): Promise<void> {
-    this.#services.set("etcd", "Preparing", "Running pre state");
-    this.refresh();
+    this.#state.service("etcd", "Preparing", "Running pre state");
     while (!this.hasEtcdData && !cluster.isServing) {
       await Promise.race([this.#bootstrapped.promise, cluster.changed(signal)]);
     }
     if (!this.hasEtcdData) await this.#becomeEtcdMember();
+    await this.#enterEtcd(cluster);
     await this.#sleep(this.#host.timing.etcdMs, signal);
-    this.#services.set("etcd", "Running", "Health check successful", true);
-    this.refresh();
+    this.#state.service("etcd", "Running", "Health check successful", true);
   }
 
   async #becomeEtcdMember(): Promise<void> {
     const id = Buffer.from(this.edges.random.bytes(8)).toString("hex");
     await this.#disk.save({ etcdMemberId: id });
-    await this.#cluster?.addEtcdMember({ id, hostname: this.hostname, address: this.spec.address });
+    if (this.cluster) await this.#enterEtcd(this.cluster);
+  }
+
+  /** The disk says that it is a member; the cluster may not have heard it when the process ended in between. */
+  async #enterEtcd(cluster: SimulatedCluster): Promise<void> {
+    const { etcdMemberId: id } = this.record;
+    if (id === undefined || cluster.etcdMembers.some((member) => member.id === id)) return;
+    await cluster.addEtcdMember({ id, hostname: this.hostname, address: this.spec.address });
   }
 
   async #reboot(signal: AbortSignal): Promise<void> {
-    this.#setStage("rebooting");
+    this.#state.setStage("rebooting");
     await this.#goDark("rebooting");
     await this.#sleep(this.#host.timing.rebootMs, signal);
     await this.#boot(signal);
   }
 
   async #reset(plan: WipePlan, signal: AbortSignal): Promise<void> {
-    this.#setStage("resetting");
-    const cluster = this.#cluster;
+    this.#state.setStage("resetting");
+    const { cluster } = this;
     const memberId = this.record.etcdMemberId;
     if (plan.graceful && cluster && memberId !== undefined) {
       try {
@@ -480,8 +445,8 @@ export class SimulatedNode {
     await this.#goDark("resetting");
     if (await this.#disk.wipe(plan.partitions)) await this.#host.lostData(cluster);
     if (!plan.reboot) await this.#disk.save({ powered: false });
-    if (!plan.reboot || this.record.unbootable) return this.#setStage("off");
-    this.#setStage("rebooting");
+    if (!plan.reboot || this.record.unbootable) return this.#state.setStage("off");
+    this.#state.setStage("rebooting");
     await this.#sleep(this.#host.timing.rebootMs, signal);
     await this.#boot(signal);
   }
@@ -523,33 +488,12 @@ export class SimulatedNode {
 
   /** Nothing answers any more. */
   async #goDark(stage: NodeStage): Promise<void> {
-    const cluster = this.#cluster;
-    this.#isCriUp = false;
+    const { cluster } = this;
+    this.#state.isCriUp = false;
     await this.#access.close();
     await cluster?.leave(this);
-    this.#cluster = undefined;
-    this.#config = undefined;
     this.#bootstrapped = Promise.withResolvers<void>();
-    this.#services.clear();
-    this.resources.close();
-    this.events.close();
-    this.#setStage(stage);
-  }
-
-  #setStage(stage: NodeStage): void {
-    if (this.#stage !== stage) {
-      this.#log.debug("stage", { stage });
-      this.journal.add(`machine is ${stage}`);
-    }
-    this.#stage = stage;
-    this.refresh();
-    const isChecked = stage === "booting" || stage === "running";
-    this.events.publish({ kind: "stage", stage, unmet: isChecked ? this.view().unmetConditions : [] });
-  }
-
-  #running(service: string): void {
-    this.journal.add(`service[${service}](Running): Started task ${service}`);
-    this.#services.set(service, "Running", "Started task", true);
+    this.#state.goDark(stage);
   }
 
   #sleep(ms: number, signal: AbortSignal): Promise<void> {

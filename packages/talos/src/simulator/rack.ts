@@ -210,7 +210,7 @@ export class SimulatedRack {
           port: this.#ports.kubernetes,
           runners: this.#options.runners ?? [],
           addresses: this.#addresses,
-          podFolder: this.#files.location("pods"),
+          podFolder: this.#files.location("pods", fileName(id)),
         }),
       wipe: () => this.#wipe(id),
     });
@@ -239,7 +239,9 @@ export class SimulatedRack {
     await (await store)?.close();
     await this.#files.remove("clusters", fileName(id));
     const file = this.#files.location(`${fileName(id)}.db`);
-    if (file === undefined) return;
+    const pods = this.#files.location("pods", fileName(id));
+    if (file === undefined || pods === undefined) return;
+    await rm(pods, { recursive: true, force: true });
     for (const suffix of ["", "-wal", "-shm"]) await rm(`${file}${suffix}`, { force: true });
   }
 }
