@@ -7,6 +7,7 @@ import {
   Manager,
   type ControllerDefinition,
   type DefinedController,
+  type Transport,
 } from "@kontinuum/controller";
 import { createServer } from "@kontinuum/kapi";
 import { systemClock, systemEdges, type Edges } from "@kontinuum/std";
@@ -21,6 +22,7 @@ import { ZoneLeases } from "./zone-lease/zone-leases.ts";
 /** A server and ways to use it. */
 export interface TestServer {
   readonly edges: Edges;
+  readonly transport: Transport;
   /** Always asks the server. */
   readonly client: Client;
   /** The same, as the type steps take. */
@@ -48,6 +50,7 @@ export async function startTestServer(
   const runs: Promise<void>[] = [];
   return {
     edges,
+    transport,
     client: new Client(transport, { edges, fieldManager: "test" }),
     cached: new CachedClient(transport, { edges }, { find: () => undefined }),
     run(...controllers) {

@@ -2,11 +2,12 @@
  * The machine API inside this process: served beside the Kubernetes-style API when a provider is chosen.
  *
  * It has a port of its own, because both APIs own `/api/v1`. With `KRYTON_AUTH_MODE` unset it takes the callers the API
- * server knows: administrators' groups are admins of every project. Without an issuer everybody is, as they are
+ * server knows: administrators' groups are admins of every project. Projects are labelled namespaces. Without an issuer everybody is, as they are
  * in the API server, and then it stays on loopback.
  */
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
+import type { Transport } from "@kontinuum/controller";
 import type { Authenticator as ApiAuthenticator } from "@kontinuum/kapi";
 import {
   createKryton,
@@ -23,6 +24,7 @@ import {
 import { CodedError, type Edges } from "@kontinuum/std";
 import { openStore } from "@kontinuum/storage";
 import type { Config } from "../config/config.ts";
+import { openProjects, type Projects } from "./projects.ts";
 
 /** What the machine API is made with. */
 export interface MachineApiOptions {
@@ -32,6 +34,8 @@ export interface MachineApiOptions {
   readonly config: Config;
   /** The API server's own. */
   readonly authenticators: readonly ApiAuthenticator[];
+  /** The API server as itself: projects are namespaces of it. */
+  readonly transport: Transport;
   readonly onMachine?: DemoHook;
   readonly extraImages?: readonly CatalogImage[];
 }
@@ -72,7 +76,10 @@ export async function startMachineApi(options: MachineApiOptions): Promise<Machi
     await mkdir(path.dirname(decodeURIComponent(sqlite)), { recursive: true, mode: 0o700 });
   const store = await openStore(config.storage, edges);
   let kryton: Kryton | undefined;
+  let projects: Projects | undefined;
   try {
+    const known = await openProjects(options.transport, config.projects, edges);
+    projects = known;
     const sealer = await openSealer(
       { file: config.encryptionKeyFile, storage: config.storage },
       store,
@@ -83,6 +90,7 @@ export async function startMachineApi(options: MachineApiOptions): Promise<Machi
       edges,
       config,
       sealer,
+      projects: () => known.list(),
       ...(mode === "" && hub.oidc
         ? { authenticator: sharedSignIn(options.authenticators, hub.oidc.adminGroups) }
         : {}),
@@ -92,10 +100,12 @@ export async function startMachineApi(options: MachineApiOptions): Promise<Machi
     await kryton.start();
   } catch (error) {
     await kryton?.stop();
+    await projects?.close();
     await store.close();
     throw error;
   }
   const running = kryton;
+  const followed = projects;
   return {
     url: running.url,
     async view() {
@@ -118,6 +128,7 @@ export async function startMachineApi(options: MachineApiOptions): Promise<Machi
     },
     async stop() {
       await running.stop();
+      await followed.close();
       await store.close();
     },
   };

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { test } from "node:test";
+import { namespaces } from "@kontinuum/controller";
 import type { Authenticator as ApiAuthenticator } from "@kontinuum/kapi";
 import type { DemoGuest } from "@kontinuum/kryton";
 import { systemEdges } from "@kontinuum/std";
@@ -14,7 +15,8 @@ import { instance } from "../domain/objects.fixture.ts";
 import { sharedSignIn, startMachineApi } from "./machine-api.ts";
 import { VirtualRack, talosImage } from "./virtual-rack.ts";
 import { kontinuumZoneRunner, serverEnvironment } from "./zone-runner.ts";
-import { testConfig } from "../domain/server.fixture.ts";
+import { eventually, startTestServer, testConfig } from "../domain/server.fixture.ts";
+import { openProjects, projectLabel } from "./projects.ts";
 
 const tokens: ApiAuthenticator = {
   name: "test",
@@ -50,7 +52,13 @@ test("the machine API is not open while the hub is signed in to", async () => {
   });
   const environment = { KRYTON_PROVIDER: "demo", KRYTON_AUTH_MODE: "disabled" };
   await assert.rejects(
-    startMachineApi({ environment, edges: systemEdges(), config, authenticators: [] }),
+    startMachineApi({
+      environment,
+      edges: systemEdges(),
+      config,
+      authenticators: [],
+      transport: () => Promise.reject(new Error("must not be asked")),
+    }),
     /KRYTON_AUTH_MODE=disabled is refused/,
   );
 });
@@ -141,5 +149,26 @@ test("a machine of the rack finds its address again", async () => {
   } finally {
     await rack.close();
     await rm(statePath, { recursive: true, force: true });
+  }
+});
+
+test("projects are labelled namespaces: named ones are made, others followed, deleted ones gone", async () => {
+  const server = await startTestServer();
+  const projects = await openProjects(server.transport, ["default", "ci"], server.edges);
+  try {
+    assert.deepEqual(projects.list(), ["ci", "default"]);
+    const metadata = { name: "qa", labels: { [projectLabel]: "" } };
+    await server.client.create(namespaces, { apiVersion: "v1", kind: "Namespace", metadata });
+    await eventually("qa is a project", async () => projects.list().includes("qa"));
+    await server.client.patch(
+      namespaces,
+      { name: "ci" },
+      { type: "merge", patch: { metadata: { labels: { [projectLabel]: null } } } },
+    );
+    await eventually("ci is none any more", async () => !projects.list().includes("ci"));
+    assert.equal(projects.list().includes("kube-system"), false);
+  } finally {
+    await projects.close();
+    await server.close();
   }
 });

@@ -112,7 +112,9 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
   if (hasProvider) {
     const { authenticators } = console;
     const { startMachineApi } = await import("../machines/machine-api.ts");
-    machineApi = await startMachineApi({ environment, edges, config, authenticators, ...options.machines });
+    const transport = server.transport(server.loopback);
+    const shared = { environment, edges, config, authenticators, transport };
+    machineApi = await startMachineApi({ ...shared, ...options.machines });
   }
   announce(config, server, edges);
   const running = opened.move();
