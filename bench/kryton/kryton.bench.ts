@@ -28,7 +28,9 @@ function request(url: string, method: string, path: string, body?: unknown): Pro
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => (text += chunk));
       response.on("end", () =>
-        (response.statusCode ?? 500) < 300 ? resolve(text) : reject(new Error(`${response.statusCode} ${text}`)),
+        (response.statusCode ?? 500) < 300
+          ? resolve(text)
+          : reject(new Error(`${response.statusCode} ${text}`)),
       );
     });
     outgoing.once("error", reject);
@@ -47,7 +49,11 @@ function percentile(values: readonly number[], share: number): number {
 }
 
 /** Runs `count` jobs, so many at a time; the result is the milliseconds it took. */
-async function together(count: number, width: number, job: (index: number) => Promise<unknown>): Promise<number> {
+async function together(
+  count: number,
+  width: number,
+  job: (index: number) => Promise<unknown>,
+): Promise<number> {
   const startedAt = systemClock.monotonic();
   let next = 0;
   await Promise.all(
@@ -67,7 +73,12 @@ const create = (url: string, name: string): Promise<string> =>
   });
 
 /** 500 subscribers, 200 events a second: lag from the answer's time in the event to its arrival. */
-async function streams(url: string, subscribers: number, perSecond: number, seconds: number): Promise<number[]> {
+async function streams(
+  url: string,
+  subscribers: number,
+  perSecond: number,
+  seconds: number,
+): Promise<number[]> {
   const lags: number[] = [];
   const open: http.ClientRequest[] = [];
   let sampled = 0;
@@ -116,9 +127,17 @@ const env = { HOME: home, KRYTON_STORAGE: storage.replace("$HOME", home) };
 const krytond = await KrytondProcess.start(env);
 try {
   await systemClock.sleep(1_500);
-  rows.push({ what: "memory at rest", result: `${(await residentMb(krytond.pid)).toFixed(0)} MB`, target: "<= 80 MB" });
+  rows.push({
+    what: "memory at rest",
+    result: `${(await residentMb(krytond.pid)).toFixed(0)} MB`,
+    target: "<= 80 MB",
+  });
   const thousand = await together(1_000, 32, (i) => create(krytond.url, `a${i}`));
-  rows.push({ what: "1,000 machines created", result: `${(thousand / 1000).toFixed(2)} s`, target: "<= 2 s" });
+  rows.push({
+    what: "1,000 machines created",
+    result: `${(thousand / 1000).toFixed(2)} s`,
+    target: "<= 2 s",
+  });
   await together(9_000, 32, (i) => create(krytond.url, `b${i}`));
   const pages: number[] = [];
   for (let i = 0; i < 200; i++) {
@@ -137,7 +156,11 @@ try {
     result: `${percentile(lags, 0.5).toFixed(0)} / ${percentile(lags, 0.99).toFixed(0)} ms`,
     target: "p99 <= 100 ms",
   });
-  rows.push({ what: "memory with 10,000 machines", result: `${(await residentMb(krytond.pid)).toFixed(0)} MB`, target: "" });
+  rows.push({
+    what: "memory with 10,000 machines",
+    result: `${(await residentMb(krytond.pid)).toFixed(0)} MB`,
+    target: "",
+  });
 } finally {
   agent.destroy();
   await krytond.stop();
@@ -145,4 +168,5 @@ try {
 }
 const width = Math.max(...rows.map(({ what }) => what.length));
 console.log(`kryton on ${storage}`);
-for (const { what, result, target } of rows) console.log(`  ${what.padEnd(width)}  ${result.padEnd(16)} ${target}`);
+for (const { what, result, target } of rows)
+  console.log(`  ${what.padEnd(width)}  ${result.padEnd(16)} ${target}`);
