@@ -33,14 +33,13 @@ function schemaErrors(
   const raw = isObject(wrapper) ? own(wrapper, "openAPIV3Schema") : undefined;
   const schemaPath = child(child(path, "schema"), "openAPIV3Schema");
   if (!isObject(raw)) return { errors: [required(schemaPath, "schemas are required")], schema: undefined };
-  const errors: FieldError[] = [];
+  let errors: FieldError[] = [];
   const schema = parseSchema(raw, schemaPath, errors);
-  if (!schema || errors.length > 0) return { errors, schema: undefined };
+  if (!schema || errors.length > 0) return { errors: errors.slice(0, maxSchemaErrors), schema: undefined };
   if (old && equalJson(raw, at(old, "schema", "openAPIV3Schema"))) return { errors, schema };
-  errors.push(...structuralErrors(schema, schemaPath), ...patternErrors(schema, schemaPath));
+  errors = [...structuralErrors(schema, schemaPath), ...patternErrors(schema, schemaPath)];
   // Defaults and rules are judged by what they stand in, so that must be sound first.
-  if (errors.length === 0)
-    errors.push(...defaultErrors(schema, schemaPath), ...ruleErrors(schema, schemaPath));
+  if (errors.length === 0) errors = [...defaultErrors(schema, schemaPath), ...ruleErrors(schema, schemaPath)];
   return { errors: errors.slice(0, maxSchemaErrors), schema };
 }
 

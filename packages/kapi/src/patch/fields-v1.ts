@@ -101,9 +101,11 @@ function keyedStep(list: AssociativeList, item: unknown): string | StepError {
   const keys: JsonObject = {};
   let count = 0;
   for (const name of list.keys) {
-    const value = own(item, name) ?? list.keyDefaults?.[name];
+    const value =
+      own(item, name) ??
+      (list.keyDefaults && Object.hasOwn(list.keyDefaults, name) ? list.keyDefaults[name] : undefined);
     if (value === undefined) continue;
-    keys[name] = value;
+    put(keys, name, value);
     count++;
   }
   if (count === 0) {

@@ -14,6 +14,9 @@ export const maxPatchOperations = 10_000;
 /** Most values all `copy` operations of one patch may add together: bounds repeated doubling. */
 export const maxCopiedValues = 200_000;
 
+/** Most array items all operations of one patch may move to make room or close a gap. */
+export const maxShiftedItems = 20_000_000;
+
 interface Operation {
   readonly op: "add" | "remove" | "replace" | "move" | "copy" | "test";
   readonly path: readonly string[];
@@ -66,6 +69,7 @@ function parseOperation(value: unknown, index: number): Operation {
 class Draft {
   root: unknown;
   readonly #fresh = new WeakSet<object>();
+  #shifted = 0;
 
   constructor(root: unknown) {
     this.root = root;
@@ -81,6 +85,13 @@ class Draft {
     }
     this.#fresh.add(copy);
     return copy;
+  }
+
+  /** `splice` with its work counted. */
+  #splice(list: unknown[], index: number, removed: number, ...added: readonly unknown[]): void {
+    this.#shifted += list.length - index;
+    if (this.#shifted > maxShiftedItems) throw refused("json patch: operations move too many array items");
+    list.splice(index, removed, ...added);
   }
 
   get(path: readonly string[], text: string): unknown {
@@ -112,7 +123,7 @@ class Draft {
     const parent = this.#parent(path, text);
     if (!Array.isArray(parent)) put(parent, key, value);
     else if (key === "-") parent.push(value);
-    else parent.splice(arrayIndex(key, parent.length, text), 0, value);
+    else this.#splice(parent, arrayIndex(key, parent.length, text), 0, value);
   }
 
   replace(path: readonly string[], value: unknown, text: string): void {
@@ -135,7 +146,7 @@ class Draft {
       return removed;
     }
     const parent = this.#parent(path, text);
-    if (Array.isArray(parent)) parent.splice(arrayIndex(key, parent.length - 1, text), 1);
+    if (Array.isArray(parent)) this.#splice(parent, arrayIndex(key, parent.length - 1, text), 1);
     else delete parent[key];
     return removed;
   }

@@ -8,7 +8,7 @@
  */
 import { CodedError, isObject, type JsonObject } from "@kontinuum/std";
 import type { TypeNode } from "../resource.ts";
-import { cloneJson, equalJson, own, printJson, put } from "../schema/json-value.ts";
+import { cloneJson, own, printJson, put } from "../schema/json-value.ts";
 import { orderItems, orderMatches } from "./element-order.ts";
 
 const patchDirective = "$patch";
@@ -117,12 +117,13 @@ function mergeEntry(type: TypeNode, out: JsonObject, key: string, patched: unkno
 
 function deleteFromList(out: JsonObject, key: string, values: unknown): void {
   if (!Array.isArray(values)) bad(`invalid patch format of primitive list: ${deletePrefix}${key}`);
+  const removed = new Set<unknown>(values);
   const present = own(out, key);
   if (Array.isArray(present))
     put(
       out,
       key,
-      present.filter((item) => !values.includes(item)),
+      present.filter((item) => !removed.has(item)),
     );
 }
 
@@ -139,13 +140,23 @@ function mergeList(type: TypeNode, live: readonly unknown[], patch: readonly unk
   if (key === "") bad("cannot merge lists without merge key");
   const { base, items } = applySpecialItems(live, patch, key);
   const merged = [...base];
+  const places = new Map<string, number>();
+  const note = (value: unknown, index: number): void => {
+    const id = isObject(value) ? identityOf(value, key) : undefined;
+    // Stored lists may repeat a key: the first item is the one that merges.
+    if (id !== undefined && !places.has(id)) places.set(id, index);
+  };
+  merged.forEach(note);
   for (const patched of items) {
-    const value = own(patched, key);
-    if (value === undefined) bad(`map does not contain declared merge key: ${key}`);
-    const index = merged.findIndex((present) => isObject(present) && equalJson(own(present, key), value));
-    const present = merged[index];
-    if (isObject(present)) merged[index] = mergeMap(item, present, patched);
-    else merged.push(fresh(patched));
+    const id = identityOf(patched, key);
+    if (id === undefined) return bad(`map does not contain declared merge key: ${key}`);
+    const index = places.get(id);
+    const present = index === undefined ? undefined : merged[index];
+    if (index !== undefined && isObject(present)) merged[index] = mergeMap(item, present, patched);
+    else {
+      merged.push(fresh(patched));
+      note(patched, merged.length - 1);
+    }
   }
   return orderItems(merged, items, live, key);
 }
@@ -156,7 +167,7 @@ function applySpecialItems(
   patch: readonly unknown[],
   key: string,
 ): { readonly base: readonly unknown[]; readonly items: readonly JsonObject[] } {
-  let base = live;
+  const removed = new Set<string>();
   let replaces = false;
   const items: JsonObject[] = [];
   for (const patched of patch) {
@@ -165,15 +176,23 @@ function applySpecialItems(
     if (directive === undefined) items.push(patched);
     else if (directive === "replace") replaces = true;
     else if (directive === "delete") {
-      const value = own(patched, key);
-      if (value === undefined) bad(`map does not contain declared merge key: ${key}`);
-      base = base.filter((item) => !(isObject(item) && equalJson(own(item, key), value)));
+      const id = identityOf(patched, key);
+      if (id === undefined) return bad(`map does not contain declared merge key: ${key}`);
+      removed.add(id);
     } else if (directive === "merge") {
       const { [patchDirective]: _, ...rest } = patched;
       items.push(rest);
     } else unknownDirective(directive);
   }
-  return { base: replaces ? [] : base, items };
+  if (replaces) return { base: [], items };
+  const base = live.filter((item) => !(isObject(item) && removed.has(identityOf(item, key) ?? "")));
+  return { base, items };
+}
+
+/** A text equal for items with the same merge key, or `undefined` when the item has none. */
+function identityOf(item: JsonObject, key: string): string | undefined {
+  const value = own(item, key);
+  return value === undefined ? undefined : printJson(value);
 }
 
 /** A list with `$setElementOrder`: merged first, then put in the order the directive names. */

@@ -12,7 +12,7 @@ import type { FieldError } from "../resource.ts";
 import { celValue } from "./cel-value.ts";
 import { sizedTypeOf } from "./cel-type.ts";
 import { child, indexed, invalid } from "./field-error.ts";
-import { maxFieldErrors } from "./findings.ts";
+import { maxErrorText, maxFieldErrors } from "./findings.ts";
 import { equalJson } from "./json-value.ts";
 import { checkRule, compileRule, type CompiledRule } from "./rule.ts";
 import type { SchemaNode } from "./schema-node.ts";
@@ -66,13 +66,15 @@ class RulePass {
   readonly errors: FieldError[] = [];
   readonly #meter = new Meter(objectBudget);
   readonly #isUpdate: boolean;
+  /** Characters of the messages so far. */
+  #text = 0;
 
   constructor(isUpdate: boolean) {
     this.#isUpdate = isUpdate;
   }
 
   walk(node: RuleNode, value: unknown, old: unknown, path: string, isRoot: boolean): void {
-    if (this.errors.length >= maxFieldErrors) return;
+    if (this.errors.length >= maxFieldErrors || this.#text > maxErrorText) return;
     if (value === null || value === undefined) return;
     this.#rules(node, value, old, path, isRoot);
     if (Array.isArray(value)) {
@@ -104,7 +106,9 @@ class RulePass {
       const typeName = node.schema.type || "object";
       const place = { self, oldSelf: rule.isTransition ? oldSelf : undefined, path, typeName };
       const error = checkRule(rule, place, this.#meter);
-      if (error) this.errors.push(error);
+      if (!error) continue;
+      this.errors.push(error);
+      this.#text += error.message.length;
     }
   }
 }

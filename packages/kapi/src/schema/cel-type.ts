@@ -77,7 +77,7 @@ function stringType(schema: SchemaNode): SizedType {
   }
   if (schema.enum) {
     const lengths = schema.enum.map((item) => (typeof item === "string" ? Buffer.byteLength(item) : 0));
-    return scalar({ kind: "string", max: Math.max(0, ...lengths) }, 2);
+    return scalar({ kind: "string", max: lengths.reduce((max, length) => Math.max(max, length), 0) }, 2);
   }
   // A character may take four bytes.
   const max = isBounded(schema.maxLength) ? schema.maxLength * 4 : maxRequestSize - 2;

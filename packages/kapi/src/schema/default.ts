@@ -5,57 +5,96 @@
  * items and values of maps; a parent is never made to hold a child's default. A `null` of a field that is
  * neither nullable nor defaulted is dropped.
  *
- * Nodes without any default below them are skipped, so that reads of large objects stay cheap.
+ * One object gets at most {@link maxDefaultedValues} values this way, so that a large default and a long list
+ * do not multiply into all of memory; what does not fit stays absent, and validation sees that.
  */
 import { isObject, type JsonObject } from "@kontinuum/std";
 import { cloneJson, put } from "./json-value.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
+/** Most values (scalars, lists and maps) that defaults add to one object. */
+export const maxDefaultedValues = 1_000_000;
+
 /** Fills defaults and drops nulls, in place. */
 export type Defaulter = (value: unknown) => void;
 
+/** What is left to add to the object at hand. */
+interface Budget {
+  left: number;
+}
+
+type Fill = (value: unknown, budget: Budget) => void;
+
+interface Child {
+  readonly schema: SchemaNode;
+  readonly size: number;
+  readonly fill: Fill;
+}
+
 const isRefusedNull = (value: unknown, schema: SchemaNode): boolean => value === null && !schema.nullable;
 
-/** Compiles `schema` into a function that changes a value in place. */
-export function compileDefaults(schema: SchemaNode): Defaulter {
-  const defaults: [string, unknown][] = [];
-  const children = new Map<string, { readonly schema: SchemaNode; readonly apply: Defaulter }>();
-  for (const [name, property] of schema.properties) {
-    if (property.default !== undefined) defaults.push([name, property.default]);
-    children.set(name, { schema: property, apply: compileDefaults(property) });
-  }
-  const additional = schema.additional && {
-    schema: schema.additional,
-    apply: compileDefaults(schema.additional),
-  };
-  const items = schema.items ? { schema: schema.items, apply: compileDefaults(schema.items) } : undefined;
-  if (children.size === 0 && !additional && !items) return () => undefined;
+function sizeOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 1;
+  return Object.values(value).reduce<number>((total, item) => total + sizeOf(item), 1);
+}
 
-  const fillObject = (object: JsonObject): void => {
-    for (const [name, value] of defaults) {
-      if (!Object.hasOwn(object, name)) put(object, name, cloneJson(value));
+/** True when a copy of the child's default may be made. */
+function take({ size }: Child, budget: Budget): boolean {
+  if (budget.left < size) return false;
+  budget.left -= size;
+  return true;
+}
+
+function compileChild(schema: SchemaNode): Child {
+  return {
+    schema,
+    size: schema.default === undefined ? 0 : sizeOf(schema.default),
+    fill: compileFill(schema),
+  };
+}
+
+const fillNothing: Fill = () => undefined;
+
+function compileFill(schema: SchemaNode): Fill {
+  const children = new Map([...schema.properties].map(([name, property]) => [name, compileChild(property)]));
+  const defaults = [...children].filter(([, child]) => child.schema.default !== undefined);
+  const additional = schema.additional && compileChild(schema.additional);
+  const items = schema.items && compileChild(schema.items);
+  if (children.size === 0 && !additional && !items) return fillNothing;
+
+  const fillObject = (object: JsonObject, budget: Budget): void => {
+    for (const [name, child] of defaults) {
+      if (!Object.hasOwn(object, name) && take(child, budget))
+        put(object, name, cloneJson(child.schema.default));
     }
     for (const key of Object.keys(object)) {
-      const node = children.get(key) ?? additional;
-      if (!node) continue;
-      if (isRefusedNull(object[key], node.schema)) {
-        if (node.schema.default === undefined) {
+      const child = children.get(key) ?? additional;
+      if (!child) continue;
+      if (isRefusedNull(object[key], child.schema)) {
+        if (child.schema.default === undefined || !take(child, budget)) {
           delete object[key];
           continue;
         }
-        put(object, key, cloneJson(node.schema.default));
+        put(object, key, cloneJson(child.schema.default));
       }
-      node.apply(object[key]);
+      child.fill(object[key], budget);
     }
   };
-  return (value) => {
-    if (isObject(value)) fillObject(value);
-    else if (items && Array.isArray(value)) {
-      for (let i = 0; i < value.length; i++) {
-        if (items.schema.default !== undefined && isRefusedNull(value[i], items.schema))
-          value[i] = cloneJson(items.schema.default);
-        items.apply(value[i]);
-      }
+  const fillList = (list: unknown[], child: Child, budget: Budget): void => {
+    for (let i = 0; i < list.length; i++) {
+      if (child.schema.default !== undefined && isRefusedNull(list[i], child.schema) && take(child, budget))
+        list[i] = cloneJson(child.schema.default);
+      child.fill(list[i], budget);
     }
   };
+  return (value, budget) => {
+    if (isObject(value)) fillObject(value, budget);
+    else if (items && Array.isArray(value)) fillList(value, items, budget);
+  };
+}
+
+/** Compiles `schema` into a function that changes a value in place. */
+export function compileDefaults(schema: SchemaNode): Defaulter {
+  const fill = compileFill(schema);
+  return (value) => fill(value, { left: maxDefaultedValues });
 }

@@ -6,6 +6,7 @@ import { isObject, type JsonObject } from "@kontinuum/std";
 import type { FieldError } from "../resource.ts";
 import { child, indexed, invalid, required } from "./field-error.ts";
 import type { UniquenessCheck } from "./list-type.ts";
+import { maxFieldErrors } from "./findings.ts";
 import { own } from "./json-value.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
@@ -64,7 +65,7 @@ export function compileEmbeddedCheck(schema: SchemaNode): UniquenessCheck | unde
       if (items) for (let i = 0; i < value.length; i++) items(value[i], indexed(path, i), errors);
       return;
     }
-    if (!isObject(value)) return;
+    if (!isObject(value) || errors.length >= maxFieldErrors) return;
     if (schema.embedded) checkEmbedded(value, path, errors);
     for (const key of Object.keys(value)) {
       const check = properties.get(key) ?? additional;

@@ -44,9 +44,13 @@ export function typeInvalid(field: string, value: unknown, detail: string): Fiel
   return { ...invalid(field, value, detail), reason: "FieldValueTypeInvalid" };
 }
 
+/** Most supported values a message lists. */
+const maxShownValues = 100;
+
 /** `Unsupported value: <value>: supported values: …`. */
 export function notSupported(field: string, value: unknown, supported: readonly string[]): FieldError {
-  const list = supported.map((s) => JSON.stringify(s)).join(", ");
+  const shown = supported.slice(0, maxShownValues).map((s) => JSON.stringify(s));
+  const list = [...shown, ...(supported.length > maxShownValues ? ["…"] : [])].join(", ");
   return {
     reason: "FieldValueNotSupported",
     field,

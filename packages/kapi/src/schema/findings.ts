@@ -8,6 +8,9 @@ import type { Pattern } from "./pattern.ts";
 /** Most errors reported for one object. */
 export const maxFieldErrors = 500;
 
+/** Most characters of their messages together: values and rules may be long. */
+export const maxErrorText = 1_000_000;
+
 /** Texts longer than this are worth the fast engine; shorter ones are matched step by step. */
 export const fastTextLength = 256;
 
@@ -50,6 +53,7 @@ class OutOfSteps extends Error {}
 export class Findings {
   readonly errors: FieldError[] = [];
   readonly patterns: PatternBudget;
+  #text = 0;
 
   constructor(patterns = new PatternBudget()) {
     this.patterns = patterns;
@@ -57,11 +61,15 @@ export class Findings {
 
   /** True when no more errors are kept. */
   get isFull(): boolean {
-    return this.errors.length >= maxFieldErrors;
+    return this.errors.length >= maxFieldErrors || this.#text > maxErrorText;
   }
 
   push(...errors: readonly FieldError[]): void {
-    this.errors.push(...errors);
+    for (const error of errors) {
+      if (this.isFull) return;
+      this.#text += error.message.length;
+      this.errors.push(error);
+    }
   }
 
   /** Separate errors in the same budget: for alternatives, of which not all need to hold. */

@@ -29,9 +29,12 @@ import {
   updateManagedFields,
 } from "../patch/index.ts";
 import type { FieldError } from "../resource.ts";
+import { compileDefaults } from "./default.ts";
 import { cloneJson } from "./json-value.ts";
+import { compileUniqueness } from "./list-type.ts";
 import { compilePattern } from "./pattern.ts";
 import { parseSchema } from "./schema-node.ts";
+import { compileValidator, validateValue } from "./validate.ts";
 
 const runs = { numRuns: 300, seed: 16 };
 
@@ -457,6 +460,39 @@ describe("hostile input", () => {
     const more: FieldError[] = [];
     parseSchema(wide, "s", more);
     assert.equal(more.length, 1);
+  });
+
+  test("defaults do not multiply into all of memory", () => {
+    const large = Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`k${i}`, i]));
+    const item = {
+      type: "object",
+      properties: { d: { type: "object", "x-kubernetes-preserve-unknown-fields": true, default: large } },
+    };
+    const schema = parseSchema({ type: "array", items: item }, "s", []);
+    assert.ok(schema);
+    const list = Array.from({ length: 100_000 }, (): JsonObject => ({}));
+    compileDefaults(schema)(list);
+    assert.equal(list.filter((value) => value["d"] !== undefined).length, 999);
+  });
+
+  test("huge enumerations and many duplicates are reported in bounds", () => {
+    const values = Array.from({ length: 200_000 }, (_, i) => `v${i}`);
+    const raw = { type: "array", "x-kubernetes-list-type": "set", items: { type: "string", enum: values } };
+    const schema = parseSchema(raw, "s", []);
+    assert.ok(schema);
+    const errors = validateValue(
+      compileValidator(schema),
+      Array.from({ length: 1000 }, () => "x"),
+    );
+    assert.ok(errors.length <= 500);
+    assert.ok((errors[0]?.message.length ?? 0) < 2000);
+    const duplicates: FieldError[] = [];
+    compileUniqueness(schema)?.(
+      Array.from({ length: 100_000 }, () => "x"),
+      "",
+      duplicates,
+    );
+    assert.equal(duplicates.length, 500);
   });
 
   test("a hostile pattern over many values is bounded", () => {

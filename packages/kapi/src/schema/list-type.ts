@@ -4,7 +4,8 @@
 import { isObject, type JsonObject } from "@kontinuum/std";
 import type { FieldError } from "../resource.ts";
 import { child, duplicate, indexed } from "./field-error.ts";
-import { own, printJson } from "./json-value.ts";
+import { maxFieldErrors } from "./findings.ts";
+import { own, printJson, put } from "./json-value.ts";
 import type { SchemaNode } from "./schema-node.ts";
 
 /** The keys of a map list's item with their values; absent keys take the schema's default. */
@@ -13,7 +14,7 @@ function keyObject(schema: SchemaNode, item: unknown): JsonObject | undefined {
   const keys: JsonObject = {};
   for (const name of schema.listMapKeys) {
     const value = own(item, name) ?? schema.items?.properties.get(name)?.default;
-    if (value !== undefined) keys[name] = value;
+    if (value !== undefined) put(keys, name, value);
   }
   return keys;
 }
@@ -30,6 +31,7 @@ function checkUnique(list: readonly unknown[], schema: SchemaNode, path: string,
     const identity = schema.listType === "map" ? keyObject(schema, list[i]) : list[i];
     if (identity === undefined) continue;
     const text = printJson(identity, true);
+    if (errors.length >= maxFieldErrors) return;
     if (seen.has(text)) errors.push(duplicate(indexed(path, i), identity));
     seen.add(text);
   }

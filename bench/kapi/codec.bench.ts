@@ -2,7 +2,7 @@
  * Speed of the protobuf codec and of normalisation, for the bodies that real clients send most.
  *
  * Prints one line per case: microseconds an object, against the engine's JSON functions on the same object.
- * Run with `node bench/kapi/codec.ts`.
+ * Run with `node bench/kapi/codec.bench.ts`.
  */
 import { readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
