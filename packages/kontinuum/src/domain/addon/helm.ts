@@ -6,7 +6,7 @@
  * becomes an error only after credentials were cut out of it. Works with helm 3.8 and later, and 4.
  */
 import { execFile } from "node:child_process";
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { CodedError, isObject, stringAt, type JsonObject } from "@kontinuum/std";
@@ -249,11 +249,33 @@ export async function openHelm(configured: string, searchPath: string): Promise<
       "there is no helm program: install helm, or name it in KONTINUUM_HELM",
     );
   }
-  const home = await mkdtemp(path.join(os.tmpdir(), "kontinuum-helm-"));
+  await removeLeftHomes();
+  const home = await mkdtemp(path.join(os.tmpdir(), `${homePrefix}${process.pid}-`));
   await chmod(home, 0o700);
   for (const name of ["cache", "config", "data", "plugins"])
     await mkdir(path.join(home, name), { mode: 0o700 });
   return new Helm(program, home);
+}
+
+const homePrefix = "kontinuum-helm-";
+
+/** Homes of processes that were killed: a kubeconfig may lie in them. */
+async function removeLeftHomes(): Promise<void> {
+  for (const name of await readdir(os.tmpdir())) {
+    const pid = Number(new RegExp(`^${homePrefix}(\\d+)-`).exec(name)?.[1]);
+    if (!Number.isSafeInteger(pid) || isAlive(pid)) continue;
+    await rm(path.join(os.tmpdir(), name), { recursive: true, force: true }).catch(() => {});
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Somebody else's process: not ours to judge.
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
 }
 
 async function findOnPath(name: string, searchPath: string): Promise<string | undefined> {
