@@ -28,10 +28,19 @@ test(
     const file = (name: string): string => join(folder, name);
     const certificate = async (name: string): Promise<void> => {
       const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1"];
-      const made = await run(String(openssl), [
-        ...["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"],
-        ...["-keyout", file(`${name}.key`), "-out", file(`${name}.crt`), ...subject],
-      ]);
+      const kind = [
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+      ];
+      const files = ["-keyout", file(`${name}.key`), "-out", file(`${name}.crt`)];
+      const made = await run(String(openssl), [...kind, ...files, ...subject]);
       assert.equal(made.code, 0, made.stderr);
     };
     try {

@@ -101,15 +101,24 @@ export async function start(options: FixtureOptions = {}): Promise<Fixture> {
   const store = options.store ?? (await openStore("memory://", edges));
   const sealer = options.sealer ?? createSealer(edges.random.bytes(sealKeyBytes), edges.random);
   const { env: _, keys: __, log: ___, ...rest } = options;
-  const kryton = await createKryton({ ...rest, store, edges, sealer, config: readConfig(env) });
-  await kryton.start();
+  const cleanUp = async (): Promise<void> => {
+    if (!options.store) await store.close();
+    await rm(directory, { recursive: true, force: true });
+  };
+  let kryton: Kryton;
+  try {
+    kryton = await createKryton({ ...rest, store, edges, sealer, config: readConfig(env) });
+    await kryton.start();
+  } catch (error) {
+    await cleanUp();
+    throw error;
+  }
   let stopped = false;
   const stop = async (): Promise<void> => {
     if (stopped) return;
     stopped = true;
     await kryton.stop();
-    if (!options.store) await store.close();
-    await rm(directory, { recursive: true, force: true });
+    await cleanUp();
   };
   return {
     kryton,
