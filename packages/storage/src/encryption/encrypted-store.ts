@@ -31,6 +31,7 @@ import {
 import { hashPairs } from "../engine/contents-hash.ts";
 import { compareHolds } from "../engine/evaluate.ts";
 import { keysOf, stillSo } from "../engine/observed.ts";
+import { pagesOf } from "../engine/paging.ts";
 import { planRange } from "../engine/request-check.ts";
 import { answerRange } from "../engine/selection.ts";
 import { inSpan, overlaps, spanOf, type Span } from "../engine/span.ts";
@@ -42,8 +43,6 @@ import type { EncryptionKeys } from "./key-file.ts";
 const maxCompareAttempts = 16;
 /** Pairs looked at under each prefix when a store is opened, to find a wrong key before anything is served. */
 const checkedPairs = 200;
-/** Pairs read at a time while rewriting. */
-const rewritePage = 200;
 
 /** What is encrypted, and with what. */
 export interface EncryptionOptions {
@@ -141,15 +140,8 @@ export class EncryptedStore implements Store {
     const call = signal ? { signal } : {};
     let rewritten = 0;
     for (const prefix of prefixes) {
-      const range = prefixRange(prefix);
-      let { key } = range;
-      for (;;) {
-        const page = await this.below.range({ key, end: range.end, limit: rewritePage }, call);
-        for (const kv of page.kvs) if (await this.#rewriteOne(kv, call)) rewritten++;
-        const last = page.kvs.at(-1);
-        if (!page.more || !last) break;
-        key = Buffer.concat([last.key, Buffer.from([0])]);
-      }
+      for await (const { kvs } of pagesOf(this.below, prefixRange(prefix), 0, call))
+        for (const kv of kvs) if (await this.#rewriteOne(kv, call)) rewritten++;
     }
     return { rewritten };
   }

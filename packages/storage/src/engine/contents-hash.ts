@@ -3,10 +3,8 @@
  * order with its revisions, version and lease, lengths included so that no two contents run together.
  */
 import { crc32 } from "node:zlib";
-import type { KeyValue, Revision, Store } from "../contract.ts";
-
-/** Pairs read at a time. */
-const hashPageSize = 1_000;
+import { prefixRange, type KeyValue, type Revision, type Store } from "../contract.ts";
+import { pagesOf } from "./paging.ts";
 
 /** Hashes the pairs of `store` at `revision`, 0 for the newest. */
 export async function hashPairs(
@@ -16,15 +14,11 @@ export async function hashPairs(
 ): Promise<{ hash: number; revision: Revision; compactRevision: Revision }> {
   let hash = 0;
   let at = revision;
-  let key: Buffer = Buffer.from([0]);
-  for (;;) {
-    const page = await store.range({ key, end: "\0", revision: at, limit: hashPageSize });
-    if (at === 0) at = page.revision;
+  for await (const page of pagesOf(store, prefixRange(""), revision)) {
+    at = page.revision;
     for (const kv of page.kvs) hash = hashPair(hash, kv);
-    const last = page.kvs.at(-1);
-    if (!last || !page.more) return { hash, revision: at, compactRevision: compactRevision() };
-    key = Buffer.concat([last.key, Buffer.from([0])]);
   }
+  return { hash, revision: at, compactRevision: compactRevision() };
 }
 
 function hashPair(hash: number, kv: KeyValue): number {

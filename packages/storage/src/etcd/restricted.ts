@@ -21,6 +21,7 @@ import {
   type TxnResult,
 } from "../contract.ts";
 import { keysOf, stillSo } from "../engine/observed.ts";
+import { pagesOf } from "../engine/paging.ts";
 import { planRange } from "../engine/request-check.ts";
 import { answerRange } from "../engine/selection.ts";
 import { spanOf } from "../engine/span.ts";
@@ -29,8 +30,6 @@ import type { EtcdAccess } from "./access.ts";
 
 /** Times a checked write is tried when the checked pairs change meanwhile. */
 const maxWriteAttempts = 16;
-/** Pairs read at a time while filtering. */
-const filterPageSize = 1_000;
 /** Pairs looked at for one filtered read. */
 const maxFilteredPairs = 1_000_000;
 
@@ -43,28 +42,19 @@ export async function restrictedRange(
 ): Promise<RangeResult> {
   const { canRead } = access;
   if (!canRead) return store.range(request, options);
-  const span = spanOf(request);
-  let revision = request.revision ?? 0;
+  const { start, end } = spanOf(request);
   let newest = 0;
+  let seen = 0;
   const kvs: KeyValue[] = [];
-  let key: Buffer = span.start;
-  for (let seen = 0; ; seen += filterPageSize) {
-    if (seen >= maxFilteredPairs)
+  for await (const page of pagesOf(store, { key: start, end: end ?? "\0" }, request.revision, options)) {
+    ({ newest } = page);
+    for (const kv of page.kvs) if (canRead(kv)) kvs.push(kv);
+    seen += page.kvs.length;
+    if (seen > maxFilteredPairs)
       throw fault(
         "overloaded",
         `a filtered read looks at no more than ${maxFilteredPairs} keys: ask for a smaller range`,
       );
-    const page = await store.range(
-      { key, ...(request.end === undefined ? {} : { end: request.end }), revision, limit: filterPageSize },
-      options,
-    );
-    newest ||= page.revision;
-    // The first page fixes the revision, so that all pages are of one state.
-    revision ||= page.revision;
-    for (const kv of page.kvs) if (canRead(kv)) kvs.push(kv);
-    const last = page.kvs.at(-1);
-    if (!page.more || !last) break;
-    key = Buffer.concat([last.key, Buffer.from([0])]);
   }
   return filtered(request, kvs, newest);
 }

@@ -9,9 +9,10 @@ import { createHash } from "node:crypto";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { systemClock, type Clock } from "@kontinuum/std";
-import type { LeaseInfo, Revision, Store } from "../contract.ts";
+import { prefixRange, type LeaseInfo, type Revision, type Store } from "../contract.ts";
 import { storedForm } from "../encryption/encrypted-store.ts";
 import { keyIdsOf } from "../encryption/envelope.ts";
+import { pagesOf } from "../engine/paging.ts";
 import { pairMessage } from "../etcd/messages.ts";
 import {
   BackupFooterSchema,
@@ -27,10 +28,10 @@ export const backupMagic = "kontinuum store backup";
 export const backupFormatVersion = 1;
 /** What the length before the checksum is a multiple of. */
 export const backupBlockBytes = 512;
-/** Pairs read at a time. */
-const backupPageSize = 500;
 /** Bytes gathered before a chunk is handed on. */
 const chunkBytes = 64 * 1024;
+
+const everything = prefixRange("");
 
 /** Options of {@link writeBackup}. */
 export interface BackupOptions {
@@ -60,7 +61,8 @@ export async function* writeBackup(
   const encoder = new RecordEncoder();
 
   const keyIds = new Set<string>();
-  for await (const kvs of pages(store, revision, call)) for (const id of keyIdsOf(kvs)) keyIds.add(id);
+  for await (const { kvs } of pagesOf(store, everything, revision, call))
+    for (const id of keyIdsOf(kvs)) keyIds.add(id);
   encoder.add(
     create(BackupRecordSchema, {
       record: {
@@ -87,7 +89,7 @@ export async function* writeBackup(
       }),
     );
   let pairs = 0n;
-  for await (const kvs of pages(store, revision, call)) {
+  for await (const { kvs } of pagesOf(store, everything, revision, call)) {
     for (const kv of kvs) {
       pairs++;
       encoder.add(create(BackupRecordSchema, { record: { case: "pair", value: pairMessage(kv) } }));
@@ -100,17 +102,6 @@ export async function* writeBackup(
     }),
   );
   yield encoder.finish();
-}
-
-async function* pages(store: Store, revision: Revision, call: { signal?: AbortSignal }) {
-  let key: Buffer = Buffer.from([0]);
-  for (;;) {
-    const page = await store.range({ key, end: "\0", revision, limit: backupPageSize }, call);
-    yield page.kvs;
-    const last = page.kvs.at(-1);
-    if (!page.more || !last) return;
-    key = Buffer.concat([last.key, Buffer.from([0])]);
-  }
 }
 
 async function leasesOf(store: Store): Promise<LeaseInfo[]> {

@@ -5,16 +5,15 @@
 import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { CodedError, isCoded, messageOf } from "@kontinuum/std";
-import type { Revision, Store } from "../contract.ts";
+import { prefixRange, type Revision, type Store } from "../contract.ts";
 import { storedForm } from "../encryption/encrypted-store.ts";
 import { EngineStore } from "../engine/engine-store.ts";
+import { pagesOf } from "../engine/paging.ts";
 import { writeBackup, type BackupOptions } from "./backup.ts";
 import { verifyBackup, type BackupSummary } from "./backup-file.ts";
 
 /** Findings that {@link verifyStore} reports before it stops. */
 const maxFindings = 100;
-/** Pairs that {@link verifyStore} reads at a time. */
-const verifyPage = 500;
 
 /**
  * Writes a backup to a file, 0600, verified before it gets its name; nothing is left behind when it
@@ -92,10 +91,8 @@ export async function verifyStore(store: Store): Promise<StoreFindings> {
   let revision = 0;
   try {
     const leases = new Set(await store.leases());
-    let key: Buffer = Buffer.from([0]);
-    while (problems.length < maxFindings) {
-      const page = await store.range({ key, end: "\0", revision, limit: verifyPage });
-      revision ||= page.revision;
+    for await (const page of pagesOf(store, prefixRange(""))) {
+      revision = page.revision;
       for (const kv of page.kvs) {
         pairs++;
         const name = JSON.stringify(kv.key.toString());
@@ -104,9 +101,7 @@ export async function verifyStore(store: Store): Promise<StoreFindings> {
         if (kv.lease !== 0n && !leases.has(kv.lease))
           problems.push(`${name} is bound to a lease that does not exist`);
       }
-      const last = page.kvs.at(-1);
-      if (!page.more || !last) break;
-      key = Buffer.concat([last.key, Buffer.from([0])]);
+      if (problems.length >= maxFindings) break;
     }
   } catch (error) {
     problems.push(messageOf(error));
