@@ -151,7 +151,7 @@ function escape(text: string): string {
 function textWidth(content: string): number {
   let width = 0;
   for (const character of content) {
-    if (/[iljtfrI.,:;'|!()\[\] ]/.test(character)) width += 3.9;
+    if (/[iljtfrI.,:;'|!()[\] ]/.test(character)) width += 3.9;
     else if (/[mwMW@]/.test(character)) width += 10.6;
     else width += /[A-Z]/.test(character) ? 8.5 : 7.2;
   }
