@@ -232,6 +232,28 @@ describe("custom resources", () => {
     );
   });
 
+  test("a stored value of another type fails the rule that meets it, and nothing else", () => {
+    const resource = specResource({
+      type: "object",
+      properties: {
+        n: {
+          type: "integer",
+          "x-kubernetes-validations": [{ rule: "self >= oldSelf" }, { rule: "self + 1 > 0" }],
+        },
+        s: { type: "string" },
+      },
+      "x-kubernetes-validations": [{ rule: "!has(self.s) || self.n + 1 > 0" }],
+    });
+    const found = update(resource, widget({ n: "x", s: "a" }), widget({ n: "x", s: "b" }));
+    assert.equal(found.length, 2);
+    for (const text of found)
+      assert.match(text, /value does not have the type of its schema evaluating rule/);
+    assert.match(
+      update(resource, widget({ n: "x" }), widget({ n: 1 })).join(),
+      /evaluating rule: self >= oldSelf/,
+    );
+  });
+
   test("integers fit their format", () => {
     const resource = specResource({
       type: "object",

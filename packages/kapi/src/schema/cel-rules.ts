@@ -24,6 +24,15 @@ import { correlateItems, correlateKey, uncorrelated } from "./validate.ts";
  */
 export const objectBudget = 750_000;
 
+/** Units for getting to a rule and its values, beside what the rule itself spends. */
+const ruleOverhead = 10;
+
+/** Makes a value when it is first asked for. */
+function once(make: () => CelValue): () => CelValue {
+  let made: CelValue | undefined;
+  return () => (made ??= make());
+}
+
 /** The compiled rules of a schema. */
 export interface RuleChecker {
   /** True when the schema has no rules at all. */
@@ -97,14 +106,13 @@ class RulePass {
     if (node.rules.length === 0) return;
     const hasOld = this.#isUpdate && old !== uncorrelated && old !== null && old !== undefined;
     const isUnchanged = hasOld && equalJson(value, old);
-    let self: CelValue | undefined;
-    let oldSelf: CelValue | undefined;
+    const self = once(() => celValue(value, node.schema, isRoot));
+    const oldSelf = once(() => celValue(old, node.schema, isRoot));
+    const typeName = node.schema.type || "object";
     for (const rule of node.rules) {
       if (rule.isTransition ? !hasOld && !rule.hasOptionalOld : isUnchanged) continue;
-      self ??= celValue(value, node.schema, isRoot);
-      if (hasOld && rule.isTransition) oldSelf ??= celValue(old, node.schema, isRoot);
-      const typeName = node.schema.type || "object";
-      const place = { self, oldSelf: rule.isTransition ? oldSelf : undefined, path, typeName };
+      this.#meter.spend(ruleOverhead);
+      const place = { self, oldSelf: hasOld && rule.isTransition ? oldSelf : undefined, path, typeName };
       const error = checkRule(rule, place, this.#meter);
       if (!error) continue;
       this.errors.push(error);

@@ -146,24 +146,23 @@ function evaluationText(rule: CompiledRule, error: CelError): string {
 
 /** What `self` and `oldSelf` are at one place. */
 export interface RulePlace {
-  readonly self: CelValue;
+  /** May fail with CelError: the value is not of the type its schema says. */
+  readonly self: () => CelValue;
   /** `undefined` when no old value corresponds. */
-  readonly oldSelf: CelValue | undefined;
+  readonly oldSelf: (() => CelValue) | undefined;
   readonly path: string;
   readonly typeName: string;
 }
 
 /** Evaluates a rule at a place; `undefined` when it holds. Budget errors are thrown. */
 export function checkRule(rule: CompiledRule, place: RulePlace, meter: Meter): FieldError | undefined {
-  const { self, oldSelf, path, typeName } = place;
-  const old = rule.hasOptionalOld
-    ? oldSelf === undefined
-      ? none
-      : new CelOptional(oldSelf)
-    : (oldSelf ?? null);
-  const variables = { self, oldSelf: old };
+  const { path, typeName } = place;
+  let variables: Readonly<Record<string, CelValue>>;
   let result: CelValue;
   try {
+    const old = place.oldSelf?.();
+    const oldSelf = rule.hasOptionalOld ? (old === undefined ? none : new CelOptional(old)) : (old ?? null);
+    variables = { self: place.self(), oldSelf };
     result = rule.program.evaluate(variables, meter);
   } catch (error) {
     if (!(error instanceof CelError)) throw error;
