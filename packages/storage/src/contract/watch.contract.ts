@@ -208,6 +208,24 @@ export const watchCases: readonly ContractCase[] = [
     },
   },
   {
+    name: "large values are replayed whole, in order",
+    async run(bench) {
+      const from = (await bench.store.revision()) + 1;
+      const large = "x".repeat(1024 * 1024);
+      for (let i = 0; i < 12; i++) await bench.put("a", `${i} ${large}`);
+      const reader = await bench.watch({ startRevision: from, prevKv: true });
+      const events = await reader.events(12);
+      assert.deepEqual(
+        events.map(({ kv, prev }) => [
+          kv.value.length > large.length,
+          kv.value.toString().slice(0, 2).trim(),
+          prev?.value.toString().slice(0, 2).trim(),
+        ]),
+        events.map((_, i) => [true, String(i), i === 0 ? undefined : String(i - 1)]),
+      );
+    },
+  },
+  {
     name: "a watch opened between writes misses nothing and repeats nothing",
     async run(bench) {
       const from = (await bench.store.revision()) + 1;

@@ -8,6 +8,8 @@
 
 /** Version of the schema below. */
 export const schemaVersion = 1;
+/** Bytes of values after which a page of the log ends, at the end of a revision. */
+const logPageBytes = 4 * 1024 * 1024;
 /** Advisory locks: creating the schema, and removing history. */
 export const locks = { schema: 7_310_001, sweep: 7_310_002 } as const;
 /** Channel that is told of every commit. */
@@ -150,7 +152,11 @@ export function logPage(bounded: boolean, withPrev: boolean): string {
   return `SELECT m.revision, m.compact, t.through, l.*, ${p}
     FROM kontinuum_meta m
     CROSS JOIN LATERAL (SELECT CASE WHEN e.rev IS NULL THEN m.revision ELSE greatest($1::bigint, e.rev - 1) END AS through
-      FROM (SELECT (SELECT rev FROM kontinuum_log WHERE rev >= $1 ORDER BY rev, sub OFFSET $2 LIMIT 1) AS rev) e) t
+      FROM (SELECT (SELECT x.rev FROM (
+          SELECT rev, sub, row_number() OVER entries AS n, sum(octet_length(value)) OVER entries AS size
+          FROM (SELECT rev, sub, value FROM kontinuum_log WHERE rev >= $1 ORDER BY rev, sub LIMIT $2 + 1) page
+          WINDOW entries AS (ORDER BY rev, sub)) x
+        WHERE x.n > $2 OR x.size > ${logPageBytes} ORDER BY x.rev, x.sub LIMIT 1) AS rev) e) t
     LEFT JOIN LATERAL (SELECT l.key, l.rev, l.created, l.version, l.lease::text, l.value, l.prev, l.sub FROM kontinuum_log l
       WHERE l.rev >= $1 AND l.rev <= t.through AND ${inRange("l.key", "$3", bounded ? "$4" : undefined)}
         AND ($4::bytea IS NOT NULL OR true)) l ON true

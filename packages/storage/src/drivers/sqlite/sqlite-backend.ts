@@ -34,6 +34,8 @@ import { isDeviceFailure, sqliteFault } from "./sqlite-faults.ts";
 import { Statements } from "./statements.ts";
 import { Sweeper } from "./sweeper.ts";
 
+/** Bytes of values after which a page of the log ends, at the end of a revision. */
+const logPageBytes = 4 * 1024 * 1024;
 /** Pairs that a scan reads in one turn of the event loop. */
 const sliceSize = 2_000;
 
@@ -160,17 +162,25 @@ export class SqliteBackend implements Backend {
       const sql = this.#sql;
       const next = columns(sql.get(sql.logPageEnd).get(from, request.limit))?.[0];
       const end = next === undefined ? this.#revision + 1 : integer(next);
-      const through = Math.max(from, end - 1);
+      let through = Math.max(from, end - 1);
       const changes: Change[] = [];
+      let bytes = 0;
       for (const row of sql.get(sql.logPage(span.end !== undefined)).all(from, through, ...bounds(span))) {
         const [id, prev] = columns(row) ?? [];
         const kv = this.#pair(integer(id));
+        const last = changes.at(-1)?.kv.modRevision ?? kv.modRevision;
+        if (bytes > logPageBytes && kv.modRevision > last) {
+          through = last;
+          break;
+        }
         const before = request.prevKv && prev !== 0 && kv.modRevision > this.#compactRevision;
-        changes.push({
+        const change: Change = {
           type: kv.version === 0 ? "delete" : "put",
           kv,
           ...(before ? { prev: this.#pair(integer(prev)) } : {}),
-        });
+        };
+        bytes += kv.value.length + (change.prev?.value.length ?? 0);
+        changes.push(change);
       }
       return { changes, through: Math.min(through, Math.max(this.#revision, from - 1)) };
     });
