@@ -218,7 +218,7 @@ test("the owners and values of any history are the model's; applying twice chang
         assert.deepEqual(ownedIn(live), model.owned());
       }
     }),
-    { numRuns: 400, seed: 4 },
+    { numRuns: 250, seed: 4 },
   );
 });
 

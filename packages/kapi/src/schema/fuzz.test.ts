@@ -36,7 +36,7 @@ import { compilePattern } from "./pattern.ts";
 import { parseSchema } from "./schema-node.ts";
 import { compileValidator, validateValue } from "./validate.ts";
 
-const runs = { numRuns: 300, seed: 16 };
+const runs = { numRuns: 150, seed: 16 };
 
 const keys = fc.oneof(
   fc.constantFrom(
@@ -239,7 +239,7 @@ describe("random input", () => {
           simplePath(text);
         },
       ),
-      { ...runs, numRuns: 1000 },
+      { ...runs, numRuns: 500 },
     );
   });
 
@@ -314,7 +314,7 @@ describe("random input", () => {
           );
         },
       ),
-      { ...runs, numRuns: 3000 },
+      { ...runs, numRuns: 1200 },
     );
   });
 
@@ -358,7 +358,7 @@ describe("random input", () => {
           );
         },
       ),
-      { ...runs, numRuns: 1000 },
+      { ...runs, numRuns: 500 },
     );
   });
 
@@ -445,7 +445,7 @@ describe("random input", () => {
       }),
       runs,
     );
-    assert.ok(accepted > 20, `${accepted} accepted`);
+    assert.ok(accepted > 10, `${accepted} accepted`);
   });
 });
 
