@@ -1,7 +1,9 @@
 /** The storage contract over a real PostgreSQL, and what only a database can do to it. */
-import { after, before, describe } from "node:test";
-import { systemEdges } from "@kontinuum/std";
-import { openStore } from "@kontinuum/storage";
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { isCoded, systemEdges } from "@kontinuum/std";
+import { openStore, restoreBackup, verifyStore, writeBackup } from "@kontinuum/storage";
+import pg from "pg";
 import { testContract } from "@kontinuum/storage/contract-suite";
 import { findPostgres, startPostgres, type Postgres } from "../services/postgres.ts";
 import { skipUnless } from "../services/service.ts";
@@ -24,5 +26,104 @@ describe("postgres driver", { skip }, () => {
       second: () => openStore(postgres.url, edges),
       close: () => store.close(),
     };
+  });
+
+  test("a database that is gone is a retryable failure in bounded time, and no restart is needed when it is back", async () => {
+    const store = await openStore(postgres.url, systemEdges());
+    const put = (value: string) => store.txn({ success: [{ type: "put", key: "/gone", value }] });
+    await put("before");
+    const watch = store.watch({ key: "/gone" });
+    await watch.ready;
+    await postgres.kill();
+    const started = performance.now();
+    await assert.rejects(store.range({ key: "/gone" }), (error) => isCoded(error, "unavailable"));
+    await assert.rejects(put("lost"), (error) => isCoded(error, "unavailable"));
+    assert.ok(performance.now() - started < 20_000);
+    await postgres.restart();
+    await put("after");
+    assert.equal((await store.range({ key: "/gone" })).kvs[0]?.value.toString(), "after");
+    const { value: batch } = await watch[Symbol.asyncIterator]().next();
+    assert.equal(batch?.events.at(-1)?.kv.value.toString(), "after");
+    await store.close();
+  });
+
+  test("a commit whose answer is lost is looked up, not guessed", async () => {
+    // Every connection of the writer is ended by the server at an arbitrary moment, many times.
+    const store = await openStore(postgres.url, systemEdges());
+    const admin = new pg.Client({ connectionString: postgres.url });
+    await admin.connect();
+    const base = (await store.txn({ success: [{ type: "put", key: "/count", value: "0" }] })).revision;
+    let done = 0;
+    const writers = Array.from({ length: 8 }, async (_, writer) => {
+      for (let i = 0; i < 60; i++) {
+        await store.txn({ success: [{ type: "put", key: `/count/${writer}/${i}`, value: "" }] });
+        done++;
+      }
+    });
+    while (done < 400) {
+      await admin.query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kontinuum-storage' AND state <> 'idle'",
+      );
+      await new Promise((resolve) => setTimeout(resolve, 15));
+    }
+    await Promise.all(writers);
+    // Each write was acknowledged once and done once: nothing twice, nothing lost.
+    assert.equal(await store.revision(), base + 480);
+    const { kvs } = await store.range({ key: "/count/", end: "/count0" });
+    assert.deepEqual([kvs.length, kvs.every((kv) => kv.version === 1)], [480, true]);
+    assert.deepEqual((await verifyStore(store)).problems, []);
+    await admin.end();
+    await store.close();
+  });
+
+  test("a backup restored into an empty database is exact", async () => {
+    const admin = new pg.Client({ connectionString: postgres.url });
+    await admin.connect();
+    await admin.query("CREATE DATABASE restored");
+    await admin.end();
+    const source = await openStore("memory://", systemEdges());
+    const { id } = await source.leaseGrant(500);
+    for (let i = 0; i < 1_500; i++)
+      await source.txn({
+        success: [{ type: "put", key: `/k/${i % 1_000}`, value: `v${i}`, lease: i % 7 === 0 ? id : 0n }],
+      });
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of writeBackup(source)) chunks.push(chunk);
+    const target = await openStore(postgres.url.replace(/postgres$/, "restored"), systemEdges());
+    await restoreBackup(async function* () {
+      yield* chunks;
+    }, target);
+    assert.equal((await target.hash()).hash, (await source.hash()).hash);
+    assert.deepEqual((await verifyStore(target)).problems, []);
+    const { revision } = await target.txn({ success: [{ type: "put", key: "/k/1", value: "after" }] });
+    const [kv] = (await target.range({ key: "/k/1" })).kvs;
+    assert.deepEqual([kv?.version, kv?.modRevision], [3, revision]);
+    await target.close();
+    await source.close();
+  });
+
+  test("a newer schema is refused", async () => {
+    const admin = new pg.Client({ connectionString: postgres.url });
+    await admin.connect();
+    await admin.query("UPDATE kontinuum_meta SET version = 99");
+    await assert.rejects(openStore(postgres.url, systemEdges()), (error) => {
+      assert.ok(isCoded(error, "failed_precondition"));
+      assert.match(error.message, /use the newer release/);
+      return true;
+    });
+    await admin.query("UPDATE kontinuum_meta SET version = 1");
+    await admin.end();
+  });
+
+  test("what the URL gets wrong is said without its password", async () => {
+    for (const [url, code] of [
+      [postgres.url.replace(/postgres$/, "nosuchdb"), "failed_precondition"],
+      [postgres.url.replace("postgres@", "nobody:hunter2@"), "unauthenticated"],
+    ] as const)
+      await assert.rejects(openStore(url, systemEdges()), (error) => {
+        assert.ok(isCoded(error, code), String(error));
+        assert.doesNotMatch(String(error), /hunter2/);
+        return true;
+      });
   });
 });

@@ -38,6 +38,7 @@ export function readPool(url: string): pg.Pool {
   const pool = new pg.Pool({ ...clientOptions(url), max: readConnections, idleTimeoutMillis: 60_000 });
   // A connection that breaks while idle is replaced by the pool; who uses one sees the error itself.
   pool.on("error", () => {});
+  pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 

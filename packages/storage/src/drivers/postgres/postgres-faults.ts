@@ -7,9 +7,11 @@ import { fault } from "../../faults.ts";
 /** Classes and codes after which the same call may succeed once the database is back. */
 const passing = [/^08/, /^53/, /^57P/, /^57014$/, /^55P03$/, /^40/, /^25P03$/];
 
+/** The code of an error that the server sent. A socket's own codes can look alike (EPIPE): those have no severity. */
 function sqlState(error: unknown): string | undefined {
-  const code = isObject(error) ? error["code"] : undefined;
-  return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+  if (!isObject(error) || typeof error["severity"] !== "string") return undefined;
+  const { code } = error;
+  return typeof code === "string" ? code : undefined;
 }
 
 /** Whether the connection or the database was lost, as opposed to a statement being wrong. */
