@@ -5,7 +5,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { CodedError, isCoded, SimulatedClock, systemEdges, type ErrorCode } from "@kontinuum/std";
-import { prefixRange, type Store } from "../contract.ts";
+import { prefixRange, type Compare, type Store } from "../contract.ts";
 import { connectEtcd } from "../drivers/etcd/etcd-store.ts";
 import {
   Lease,
@@ -137,9 +137,16 @@ test("a check that waits is repeated when the pair changed meanwhile", async () 
 });
 
 test("conditions and previous pairs tell nothing about what may not be read", async () => {
-  await denied(
-    zone.txn({ compare: [{ key: "/a", target: "value", operand: "private", result: "equal" }], success: [] }),
-  );
+  // A key that may not be read compares as one that does not exist, whatever is asked of it.
+  for (const key of ["/a", "/never-made"]) {
+    const holds = async (compare: Compare): Promise<boolean> =>
+      (await zone.txn({ compare: [compare], success: [] })).succeeded;
+    assert.equal(await holds({ key, target: "value", operand: "private", result: "equal" }), false, key);
+    assert.equal(await holds({ key, target: "version", operand: 0, result: "equal" }), true, key);
+    assert.equal(await holds({ key, target: "create", operand: 0, result: "greater" }), false, key);
+  }
+  const seen = await zone.txn({ compare: [{ key: "/b", target: "value", operand: "public b", result: "equal" }] });
+  assert.equal(seen.succeeded, true);
   const { results } = await zone.txn({
     success: [{ type: "put", key: "/zone/1", value: "ok", prevKv: true }],
   });

@@ -22,6 +22,7 @@ import {
 } from "../contract.ts";
 import { keysOf, stillSo } from "../engine/observed.ts";
 import { pagesOf } from "../engine/paging.ts";
+import { compareHolds } from "../engine/evaluate.ts";
 import { planRange } from "../engine/request-check.ts";
 import { answerRange } from "../engine/selection.ts";
 import { spanOf } from "../engine/span.ts";
@@ -78,9 +79,9 @@ export async function restrictedTxn(
   if (!access.checkWrite && !access.canRead && !access.checkLease) return store.txn(request, options);
   const touched = collect(request);
   for (let attempt = 0; attempt < maxWriteAttempts; attempt++) {
-    const guards = await inspect(store, access, touched, options);
+    const { guards, decided } = await inspect(store, access, touched, options);
     const guarded = await store.txn(
-      { compare: guards, success: [{ type: "txn", ...widen(access, request) }] },
+      { compare: guards, success: [{ type: "txn", ...widen(access, request, decided) }] },
       options,
     );
     const inner = guarded.results[0];
@@ -116,18 +117,37 @@ function collect(request: TxnRequest, into: Touched = { puts: [], deletes: [], c
   return into;
 }
 
+interface Inspected {
+  /** What must still be so when the transaction runs. */
+  readonly guards: Compare[];
+  /** Conditions on keys that may not be read, and whether they hold as if those keys were absent. */
+  readonly decided: ReadonlyMap<Compare, boolean>;
+}
+
+/** A condition that never holds: no version is below zero. */
+const never: Compare = { key: Buffer.from([0]), target: "version", result: "less", operand: 0 };
+
 /** Checks everything the transaction touches; answers the conditions under which the check still holds. */
 async function inspect(
   store: Store,
   access: EtcdAccess,
   touched: Touched,
   options: CallOptions,
-): Promise<Compare[]> {
+): Promise<Inspected> {
   const guards: Compare[] = [];
-  for (const compare of touched.compares) {
-    const { kvs } = await store.range(keysOf(compare), options);
-    if (access.canRead && !kvs.every(access.canRead))
-      throw new CodedError("permission_denied", "a condition names a key that may not be read");
+  const decided = new Map<Compare, boolean>();
+  const { canRead } = access;
+  for (const compare of canRead ? touched.compares : []) {
+    const found = await store.range(keysOf(compare), options);
+    const visible = found.kvs.filter((kv) => canRead?.(kv));
+    if (visible.length === found.kvs.length) {
+      // A key that appears meanwhile must not be compared unseen.
+      guards.push(...stillSo(compare, found));
+      continue;
+    }
+    // What may not be read does not exist: the condition is decided here, for the state the guards hold on to.
+    decided.set(compare, compareHolds(compare, visible));
+    guards.push(...stillSo(compare, found));
   }
   for (const put of touched.puts) {
     const found = await store.range({ key: put.key }, options);
@@ -143,19 +163,22 @@ async function inspect(
       await access.checkWrite?.({ key: previous.key, value: undefined, previous, lease: 0n });
     guards.push(...stillSo(range, found));
   }
-  return guards;
+  return { guards, decided };
 }
 
 /** Reads inside are made whole, so that they can be filtered and cut afterwards. */
-function widen(access: EtcdAccess, request: TxnRequest): TxnRequest {
+function widen(access: EtcdAccess, request: TxnRequest, decided: ReadonlyMap<Compare, boolean>): TxnRequest {
   if (!access.canRead) return request;
   const op = (each: Op): Op => {
-    if (each.type === "txn") return { type: "txn", ...widen(access, each) };
+    if (each.type === "txn") return { type: "txn", ...widen(access, each, decided) };
     if (each.type === "range") return { type: "range", ...keysOf(each), revision: each.revision ?? 0 };
     return each;
   };
   return {
-    compare: request.compare ?? [],
+    compare: (request.compare ?? []).flatMap((compare) => {
+      const holds = decided.get(compare);
+      return holds === undefined ? [compare] : holds ? [] : [never];
+    }),
     success: (request.success ?? []).map(op),
     failure: (request.failure ?? []).map(op),
   };
