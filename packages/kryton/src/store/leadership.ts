@@ -57,6 +57,8 @@ export class Leadership {
 
   /** Runs the task and interrupts it when somebody took the key away. */
   async #held(key: string, revision: number, signal: AbortSignal, task: LeaderTask): Promise<void> {
+    // A task waits for its signal to abort: one that has aborted already would let it wait for ever.
+    if (signal.aborted) return;
     const deposed = new AbortController();
     const watch = this.#store.watch({ key, filters: ["noput"], startRevision: revision + 1 });
     const watching = (async () => {
