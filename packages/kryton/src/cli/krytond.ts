@@ -10,7 +10,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { readConfig, type Config } from "../config/config.ts";
 import { createKryton, type Kryton } from "../server.ts";
-import { limited } from "../provider/limited.ts";
+import { limited } from "../provider-contract/limited.ts";
 import { openSealer } from "../store/encryption-key.ts";
 import { refuseOldNode } from "./node-version.ts";
 

@@ -8,7 +8,7 @@ import { systemEdges, systemNetwork } from "@kontinuum/std";
 import { openStore } from "@kontinuum/storage";
 import { WebSocket } from "ws";
 import { bearer, keysFile, start, until, type Fixture } from "../kryton.fixture.ts";
-import type { ConsoleTarget, Provider } from "../provider/contract.ts";
+import type { ConsoleTarget, Provider } from "../provider-contract/contract.ts";
 import { DemoProvider } from "../providers/demo/demo-provider.ts";
 import { ViewOnlyFilter } from "./rfb-filter.ts";
 

@@ -7,8 +7,8 @@
 import { messageOf, type Edges } from "@kontinuum/std";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Config } from "../config/config.ts";
-import type { Finding, Provider, ProviderCall } from "../provider/contract.ts";
-import { limited } from "../provider/limited.ts";
+import type { Finding, Provider, ProviderCall } from "../provider-contract/contract.ts";
+import { limited } from "../provider-contract/limited.ts";
 import { findOnPath } from "./path-search.ts";
 
 /** How long a diagnosis is reused, milliseconds. */

@@ -13,7 +13,7 @@ import type { EventLog } from "../events/event-log.ts";
 import type { StreamHub } from "../events/stream-hub.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { OperationRunner } from "../operations/runner.ts";
-import type { Provider } from "../provider/contract.ts";
+import type { Provider } from "../provider-contract/contract.ts";
 import type { MachineService } from "../service/machines.ts";
 import type { OperationService } from "../service/operations.ts";
 import type { SnapshotService } from "../service/snapshots.ts";

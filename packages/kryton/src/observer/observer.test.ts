@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { requestFor, patientCall } from "../provider/conformance.ts";
+import { requestFor, patientCall } from "../provider-contract/conformance.ts";
 import { DemoProvider } from "../providers/demo/demo-provider.ts";
 import { start } from "../kryton.fixture.ts";
 import { Change } from "../store/change.ts";

@@ -11,7 +11,7 @@ import { formatTime } from "../model/bytes.ts";
 import type { Machine } from "../model/machine.ts";
 import { stateEvent } from "../operations/effects.ts";
 import { machineRecordSchema, withObservation, withState, type MachineRecord } from "../operations/record.ts";
-import type { Found, Provider, ProviderCall } from "../provider/contract.ts";
+import type { Found, Provider, ProviderCall } from "../provider-contract/contract.ts";
 import { Change, type Fence } from "../store/change.ts";
 import { Documents, type Stored } from "../store/documents.ts";
 import { keys, timeKey } from "../store/keyspace.ts";

@@ -17,7 +17,7 @@ import {
   type Provider,
   type ProviderCall,
   type SnapshotProvider,
-} from "../provider/contract.ts";
+} from "../provider-contract/contract.ts";
 import type { Change } from "../store/change.ts";
 import type { Documents } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";

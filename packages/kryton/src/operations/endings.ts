@@ -8,7 +8,7 @@ import { messageOf, type Random } from "@kontinuum/std";
 import { formatTime } from "../model/bytes.ts";
 import { snapshotSchema, type Machine } from "../model/machine.ts";
 import type { Operation } from "../model/operation.ts";
-import type { Observation, ProviderCall } from "../provider/contract.ts";
+import type { Observation, ProviderCall } from "../provider-contract/contract.ts";
 import { keys } from "../store/keyspace.ts";
 import type { QueueEntry } from "./board.ts";
 import { machineEvent, stateEvent, type Effect, type Tools } from "./effects.ts";

@@ -8,7 +8,7 @@
 import { CodedError, isCoded, messageOf } from "@kontinuum/std";
 import { KrytonError, krytonErrors, type KrytonCode } from "../model/errors.ts";
 import type { RetryClass } from "../model/operation.ts";
-import { ProviderError } from "../provider/contract.ts";
+import { ProviderError } from "../provider-contract/contract.ts";
 
 type TextRule = readonly [matches: (text: string) => boolean, code: KrytonCode];
 

@@ -4,7 +4,7 @@
 import { z } from "zod";
 import { formatTime } from "../model/bytes.ts";
 import { machineSchema, type Machine } from "../model/machine.ts";
-import type { MachineRef, Observation } from "../provider/contract.ts";
+import type { MachineRef, Observation } from "../provider-contract/contract.ts";
 
 /** The stored form of a machine. */
 export const machineRecordSchema = z.object({

@@ -6,7 +6,7 @@ import { builtInCatalog } from "../catalog/catalog.ts";
 import { machineBody, until } from "../kryton.fixture.ts";
 import { createMachineSchema, type Machine } from "../model/machine.ts";
 import { operationSchema, type Operation } from "../model/operation.ts";
-import { ProviderError, type Observation, type Provider } from "../provider/contract.ts";
+import { ProviderError, type Observation, type Provider } from "../provider-contract/contract.ts";
 import { DemoProvider } from "../providers/demo/demo-provider.ts";
 import { MachineService } from "../service/machines.ts";
 import { OperationService } from "../service/operations.ts";

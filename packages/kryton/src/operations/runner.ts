@@ -11,7 +11,7 @@ import { InvariantError, messageOf, type Edges, type Timer } from "@kontinuum/st
 import type { Store } from "@kontinuum/storage";
 import { formatTime } from "../model/bytes.ts";
 import { operationSchema, type Operation } from "../model/operation.ts";
-import type { Provider, ProviderCall } from "../provider/contract.ts";
+import type { Provider, ProviderCall } from "../provider-contract/contract.ts";
 import { Change, type Fence } from "../store/change.ts";
 import { Documents, type Stored } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";

@@ -16,7 +16,7 @@ import type { Acceptance, Wanted } from "../operations/acceptance.ts";
 import { creationEvents } from "../operations/effects.ts";
 import { classify } from "../operations/failure.ts";
 import { refOf, type MachineRecord } from "../operations/record.ts";
-import type { CreateRequest, Provider, ProviderCall } from "../provider/contract.ts";
+import type { CreateRequest, Provider, ProviderCall } from "../provider-contract/contract.ts";
 import { Change } from "../store/change.ts";
 import { keys, timeKey } from "../store/keyspace.ts";
 import type { Sealer } from "../store/sealer.ts";

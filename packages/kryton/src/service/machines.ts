@@ -16,7 +16,7 @@ import type { Operation, OperationKind } from "../model/operation.ts";
 import { Acceptance, type Accepted, type Base, type Wanted } from "../operations/acceptance.ts";
 import type { MachineRecord } from "../operations/record.ts";
 import type { OperationRunner } from "../operations/runner.ts";
-import type { Provider } from "../provider/contract.ts";
+import type { Provider } from "../provider-contract/contract.ts";
 import { Change } from "../store/change.ts";
 import { Documents, type Stored } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";

@@ -6,7 +6,7 @@ import type { Store } from "@kontinuum/storage";
 import { formatTime } from "../model/bytes.ts";
 import { invalidRequest, KrytonError } from "../model/errors.ts";
 import { snapshotSchema, type Snapshot } from "../model/machine.ts";
-import type { Provider } from "../provider/contract.ts";
+import type { Provider } from "../provider-contract/contract.ts";
 import { Change } from "../store/change.ts";
 import { Documents, type Stored } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";

@@ -4,8 +4,8 @@
 import { messageOf, type Edges } from "@kontinuum/std";
 import type { Probe } from "../integrations/atlas.ts";
 import { formatTime } from "../model/bytes.ts";
-import { limited } from "../provider/limited.ts";
-import type { Provider } from "../provider/contract.ts";
+import { limited } from "../provider-contract/limited.ts";
+import type { Provider } from "../provider-contract/contract.ts";
 
 const providerLimitMs = 5_000;
 const clusterLimitMs = 8_000;

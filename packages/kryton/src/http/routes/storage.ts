@@ -6,7 +6,7 @@ import { testAtlas } from "../../integrations/atlas.ts";
 import { boundedText, zeroTime } from "../../model/bytes.ts";
 import { invalidRequest, KrytonError } from "../../model/errors.ts";
 import { hasRole } from "../../model/principal.ts";
-import { limited } from "../../provider/limited.ts";
+import { limited } from "../../provider-contract/limited.ts";
 import { backendOf } from "../../storage-inventory/contract.ts";
 import {
   installedBackends,

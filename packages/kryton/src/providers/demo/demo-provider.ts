@@ -21,7 +21,7 @@ import {
   type Provider,
   type ProviderCall,
   type Resize,
-} from "../../provider/contract.ts";
+} from "../../provider-contract/contract.ts";
 import { Change } from "../../store/change.ts";
 import { Documents, type Stored } from "../../store/documents.ts";
 import { keys } from "../../store/keyspace.ts";

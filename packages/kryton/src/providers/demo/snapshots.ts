@@ -10,7 +10,7 @@ import {
   type Observation,
   type SnapshotObservation,
   type SnapshotProvider,
-} from "../../provider/contract.ts";
+} from "../../provider-contract/contract.ts";
 import { Change } from "../../store/change.ts";
 import { Documents } from "../../store/documents.ts";
 import { keys } from "../../store/keyspace.ts";
