@@ -184,6 +184,26 @@ export const watchCases: readonly ContractCase[] = [
     },
   },
   {
+    name: "progressNotify tells a quiet watch where it stands",
+    async run(bench) {
+      const reader = await bench.watch({
+        key: bench.key("quiet"),
+        end: Buffer.alloc(0),
+        progressNotify: true,
+      });
+      const revision = await bench.put("noise", "1");
+      const told = (async () => {
+        for (;;) {
+          const batch = await reader.batch();
+          assert.equal(batch.events.length, 0);
+          if (batch.revision >= revision) return;
+        }
+      })();
+      for (let i = 0; i < 3; i++) await bench.pass(2_000);
+      await told;
+    },
+  },
+  {
     name: "a reader that is slow loses nothing",
     async run(bench) {
       const reader = await bench.watch();

@@ -14,7 +14,7 @@ import { inSpan } from "./span.ts";
 import { Watcher, type WatchRegistry } from "./watcher.ts";
 
 /** How often a quiet watch with `progressNotify` is told where it stands, in milliseconds. */
-const progressIntervalMs = 5_000;
+export const progressIntervalMs = 5_000;
 
 /** Registers watches and hands commits to them. */
 export class WatchHub {

@@ -145,7 +145,9 @@ test("conditions and previous pairs tell nothing about what may not be read", as
     assert.equal(await holds({ key, target: "version", operand: 0, result: "equal" }), true, key);
     assert.equal(await holds({ key, target: "create", operand: 0, result: "greater" }), false, key);
   }
-  const seen = await zone.txn({ compare: [{ key: "/b", target: "value", operand: "public b", result: "equal" }] });
+  const seen = await zone.txn({
+    compare: [{ key: "/b", target: "value", operand: "public b", result: "equal" }],
+  });
   assert.equal(seen.succeeded, true);
   const { results } = await zone.txn({
     success: [{ type: "put", key: "/zone/1", value: "ok", prevKv: true }],

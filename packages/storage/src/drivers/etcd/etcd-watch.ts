@@ -10,6 +10,7 @@ import type { Revision, StoreEvent, Watch, WatchBatch, WatchRequest } from "../.
 import { eventFrom, keysFor } from "../../etcd/messages.ts";
 import { Outbox } from "../../etcd/outbox.ts";
 import { fromWire } from "../../etcd/status-text.ts";
+import { progressIntervalMs } from "../../engine/watch-hub.ts";
 import { spanOf } from "../../engine/span.ts";
 import { compacted, fault, reasonOf, storeClosed } from "../../faults.ts";
 import * as rpc from "../../gen/etcd/etcdserverpb/rpc_pb.ts";
@@ -56,6 +57,8 @@ export class EtcdWatch implements Watch {
   #gotSomething = false;
   #progressWanted = false;
   #progressTimer: Timer | undefined;
+  #tickTimer: Timer | undefined;
+  #sentSinceTick = false;
   #requests: Outbox<rpc.WatchRequest> | undefined;
   #parts: StoreEvent[] = [];
 
@@ -68,6 +71,7 @@ export class EtcdWatch implements Watch {
     this.ready.catch(() => {});
     if (request.signal?.aborted) this.close();
     else request.signal?.addEventListener("abort", () => this.close(), { once: true });
+    if (request.progressNotify === true) this.#tick();
     void this.#run();
   }
 
@@ -96,10 +100,20 @@ export class EtcdWatch implements Watch {
   #end(error?: unknown): void {
     this.#abort.abort();
     this.#progressTimer?.clear();
+    this.#tickTimer?.clear();
     this.#requests?.end();
     this.#outbox.end(error);
     this.#settleReady?.reject(error ?? storeClosed());
     this.#host.forget(this);
+  }
+
+  /** etcd itself tells a quiet watch where it stands every ten minutes: too seldom, so it is asked. */
+  #tick(): void {
+    this.#tickTimer = this.#host.edges.clock.timer(progressIntervalMs, () => {
+      if (!this.#sentSinceTick) this.progress();
+      this.#sentSinceTick = false;
+      if (!this.#abort.signal.aborted) this.#tick();
+    });
   }
 
   async #run(): Promise<void> {
@@ -189,6 +203,7 @@ export class EtcdWatch implements Watch {
     if (!last) return;
     this.#delivered = last.kv.modRevision;
     this.#gotSomething = true;
+    this.#sentSinceTick = true;
     await this.#outbox.put({ events, revision: this.#delivered });
   }
 
@@ -203,6 +218,7 @@ export class EtcdWatch implements Watch {
     this.#progressTimer?.clear();
     this.#progressTimer = undefined;
     this.#delivered = Math.max(this.#delivered, revision);
+    this.#sentSinceTick = true;
     await this.#outbox.put({ events: [], revision: this.#delivered });
   }
 
