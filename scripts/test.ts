@@ -38,7 +38,7 @@ async function runFiles(files: readonly string[], outcome: Outcome): Promise<voi
     files: [...files],
     concurrency: 2,
     isolation: "process",
-    timeout: 600_000,
+    timeout: 300_000,
     execArgv: ["--no-warnings=ExperimentalWarning"],
   });
   stream.on("test:pass", (data) => {
