@@ -15,6 +15,8 @@ const maxGroupJobs = 512;
 const maxGroupBytes = 8 * 1024 * 1024;
 /** Jobs that wait at most; beyond it a writer is refused with `unavailable`. */
 const maxWaitingJobs = 16_384;
+/** Bytes of keys and values that wait at most. */
+const maxWaitingBytes = 256 * 1024 * 1024;
 
 /** Part of a commit's duration that writers on their way are waited for. */
 const gatherShare = 0.25;
@@ -42,6 +44,7 @@ export class GroupWriter {
   readonly #backend: Backend;
   readonly #clock: Clock;
   #waiting: Waiting[] = [];
+  #waitingBytes = 0;
   #lastCommitMs = 0;
   #flushing: Promise<void> | undefined;
   #closed = false;
@@ -55,9 +58,14 @@ export class GroupWriter {
   submit<T>(job: Job<T>, signal?: AbortSignal): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.#closed) return reject(storeClosed());
+      if (signal?.aborted) return reject(cancelled(signal));
       if (this.#waiting.length >= maxWaitingJobs)
         return reject(fault("overloaded", `${maxWaitingJobs} writes wait already: try again shortly`));
-      if (signal?.aborted) return reject(cancelled(signal));
+      if (this.#waitingBytes + job.bytes > maxWaitingBytes)
+        return reject(
+          fault("overloaded", `${maxWaitingBytes} bytes wait to be written already: try again shortly`),
+        );
+      this.#waitingBytes += job.bytes;
       const onAbort = (): void => {
         if (signal) reject(cancelled(signal));
       };
@@ -121,7 +129,9 @@ export class GroupWriter {
       if (count === maxGroupJobs || (count > 0 && bytes > maxGroupBytes)) break;
       count++;
     }
-    return this.#waiting.splice(0, count);
+    const group = this.#waiting.splice(0, count);
+    for (const job of group) this.#waitingBytes -= job.bytes;
+    return group;
   }
 
   async #commit(group: readonly Waiting[]): Promise<void> {
