@@ -5,7 +5,6 @@
  * caller's transaction runs inside one that compares the revisions that were checked. Lost races are
  * tried again a bounded number of times.
  */
-import { CodedError } from "@kontinuum/std";
 import {
   toBytes,
   type CallOptions,

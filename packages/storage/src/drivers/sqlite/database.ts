@@ -54,7 +54,7 @@ CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 INSERT INTO meta VALUES ('revision', 1), ('compact', 0), ('swept', 0);
 `;
 
-/** Opens, owns and, when new, creates the database at `path`. */
+/** Opens, owns and, when new, creates the database at `path`. A path that cannot be used is `invalid_argument`. */
 export function openDatabase(path: string): DatabaseSync {
   let db: DatabaseSync | undefined;
   try {
@@ -103,7 +103,7 @@ function create0600(path: string): void {
   if (existsSync(path)) {
     if (!statSync(path).isFile())
       throw new CodedError(
-        "failed_precondition",
+        "invalid_argument",
         `${path} is not a file: give the path of a SQLite database`,
       );
     writable(path);
@@ -113,7 +113,7 @@ function create0600(path: string): void {
     closeSync(openSync(path, "a", 0o600));
   } catch (cause) {
     throw new CodedError(
-      "failed_precondition",
+      "invalid_argument",
       `${path} cannot be created: check that its folder exists and may be written`,
       { cause },
     );
@@ -126,7 +126,7 @@ function writable(path: string): void {
     for (const each of [path, dirname(path)]) accessSync(each, constants.R_OK | constants.W_OK);
   } catch (cause) {
     throw new CodedError(
-      "failed_precondition",
+      "invalid_argument",
       `${path} or its folder cannot be written: check the mount and its permissions`,
       { cause },
     );
