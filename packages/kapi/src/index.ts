@@ -21,3 +21,10 @@ export {
   type CelType,
   type CelValue,
 } from "./cel/index.ts";
+export { compileCrd } from "./crd/index.ts";
+export { duplicateFields } from "./json/duplicates.ts";
+export { cloneJson, equalJson, measure as measureJson, parseJson } from "./json/json.ts";
+export { builtinResources } from "./kinds/index.ts";
+export { decodeManagedFields } from "./patch/managed-fields.ts";
+export { metadataErrors, normalizeMetadata } from "./registry/metadata.ts";
+export type { FieldError, ResourceDefinition } from "./resource.ts";
