@@ -2,9 +2,18 @@
  * The values of a chart: defaults with their computed fields filled in, and the user's values over them.
  *
  * A computed field is a map with the single key `$cel`; it may read `ctx`. Only our own defaults are
- * computed: what users write is data.
+ * computed: what users write is data. All expressions of one chart share one budget, so that no values hold up
+ * the event loop.
  */
-import { evaluate } from "@marcbachmann/cel-js";
+import {
+  celFromJson,
+  CelMeter,
+  celToJson,
+  celTypes,
+  compileCel,
+  defaultCelBudget,
+  type CelValue,
+} from "@kontinuum/kapi";
 import { CodedError, isObject, messageOf, type JsonObject } from "@kontinuum/std";
 import { kubePrismPort } from "@kontinuum/talos";
 import type { TalosCluster } from "../../kinds/index.ts";
@@ -27,14 +36,21 @@ export function valuesContext(cluster: TalosCluster, controlPlaneReplicas: numbe
   };
 }
 
-/** Final values. Fails with `invalid_argument` when an expression does. */
+/** What the expressions of one chart see, and what they may spend together. */
+interface Scope {
+  readonly variables: { readonly ctx: CelValue };
+  readonly meter: CelMeter;
+}
+
+/** Final values. Fails with `invalid_argument` when an expression does, or all together cost too much. */
 export function chartValues(defaults: JsonObject, user: JsonObject, context: JsonObject): JsonObject {
-  const computed = compute(defaults, { ctx: asCel(context) }, 0);
+  const scope: Scope = { variables: { ctx: celFromJson(context) }, meter: new CelMeter(defaultCelBudget) };
+  const computed = compute(defaults, scope, 0);
   if (!isObject(computed)) throw new CodedError("invalid_argument", "the default values are not a map");
   return merge(computed, user);
 }
 
-function compute(value: unknown, scope: JsonObject, depth: number): unknown {
+function compute(value: unknown, scope: Scope, depth: number): unknown {
   if (depth > maxDepth) throw new CodedError("invalid_argument", `values are nested deeper than ${maxDepth}`);
   if (Array.isArray(value)) return value.map((item: unknown) => compute(item, scope, depth + 1));
   if (!isObject(value)) return value;
@@ -45,32 +61,15 @@ function compute(value: unknown, scope: JsonObject, depth: number): unknown {
   );
 }
 
-function evaluated(expression: string, scope: JsonObject): unknown {
+function evaluated(expression: string, { variables, meter }: Scope): unknown {
   try {
-    return fromCel(evaluate(expression, scope));
+    return celToJson(compileCel(expression, { variables: { ctx: celTypes.dyn } }).evaluate(variables, meter));
   } catch (error) {
     throw new CodedError(
       "invalid_argument",
       `the expression ${JSON.stringify(expression)} fails: ${messageOf(error).split("\n")[0] ?? ""}`,
     );
   }
-}
-
-// Whole numbers of JSON are CEL ints, which the evaluator takes as bigint.
-function asCel(value: unknown): unknown {
-  if (typeof value === "number" && Number.isSafeInteger(value)) return BigInt(value);
-  if (Array.isArray(value)) return value.map(asCel);
-  if (isObject(value))
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, asCel(item)]));
-  return value;
-}
-
-function fromCel(value: unknown): unknown {
-  if (typeof value === "bigint") return Number(value);
-  if (Array.isArray(value)) return value.map(fromCel);
-  if (isObject(value))
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fromCel(item)]));
-  return value;
 }
 
 /** Maps merge, anything else of `over` replaces, null included. Neither is changed. */
