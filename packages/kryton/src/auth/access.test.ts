@@ -90,6 +90,28 @@ test("failed sign-ins are limited per address, with Retry-After, and never lock 
   assert.equal((await api.call("GET", "/healthz")).status, 200);
 });
 
+test("with authentication off a presented credential is 401, and nobody is locked out by it", async () => {
+  await using api = await start();
+  assert.equal((await api.call("GET", "/api/v1/me")).json.name, "local-demo");
+  const presented: Record<string, string>[] = [
+    bearer("bad"),
+    { authorization: "Basic YTpi" },
+    { authorization: "" },
+    { "x-kryton-proxy-secret": "guess", "x-kryton-user": "root", "x-kryton-role": "admin" },
+  ];
+  for (const headers of presented) {
+    for (const path of ["/api/v1/me", "/api/v1/machines", "/api/v1/nothing"]) {
+      const refused = await api.call("GET", path, undefined, headers);
+      assert.equal(refused.status, 401, JSON.stringify(headers));
+      assert.equal(refused.json.error.code, "UNAUTHORIZED");
+    }
+  }
+  const write = await api.call("POST", "/api/v1/machines", machineBody("x"), bearer("bad"));
+  assert.equal(write.status, 401);
+  for (let i = 0; i < 25; i++) await api.call("GET", "/api/v1/me", undefined, bearer(`guess-${i}`));
+  assert.equal((await api.call("GET", "/api/v1/me")).status, 200);
+});
+
 test("a rate limit counts per caller and says when to come back", async () => {
   await using api = await start({
     env: { KRYTON_RATE_LIMIT_RPS: "1", KRYTON_RATE_LIMIT_BURST: "3" },

@@ -25,6 +25,13 @@ export interface Authenticator {
   close?(): void;
 }
 
+/** Whether a caller shows who it is, rightly or wrongly: then a failure is never taken for nobody's request. */
+export function presentsCredentials(request: AuthRequest): boolean {
+  return (
+    request.header("authorization") !== undefined || request.header("x-kryton-proxy-secret") !== undefined
+  );
+}
+
 /** The token of an `Authorization: Bearer` header, or `undefined`. */
 export function bearerToken(request: AuthRequest): string | undefined {
   const header = request.header("authorization");

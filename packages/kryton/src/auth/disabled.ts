@@ -1,18 +1,19 @@
 /**
- * No authentication: everybody is the local demo user.
+ * No authentication: everybody who claims nothing is the local demo user.
  *
  * Only sensible on loopback, and even there not everything that reaches the port is trusted: see
- * `http/loopback-guard.ts`.
+ * `http/loopback-guard.ts`. Who does present a token cannot be recognised, and is refused as everywhere else: a
+ * caller with a key means another server, or one whose authentication somebody switched off by mistake.
  */
 import type { Principal } from "../model/principal.ts";
-import type { Authenticator } from "./authenticator.ts";
+import { presentsCredentials, type Authenticator } from "./authenticator.ts";
 
 /** The caller when authentication is off. */
 export const localDemo: Principal = { name: "local-demo", role: "admin", projects: ["*"] };
 
-/** Lets everybody in. */
+/** Lets in everybody without credentials. */
 export const disabledAuthenticator: Authenticator = {
   mode: "disabled",
-  authenticate: () => Promise.resolve(localDemo),
+  authenticate: (request) => Promise.resolve(presentsCredentials(request) ? undefined : localDemo),
   stillValid: () => true,
 };

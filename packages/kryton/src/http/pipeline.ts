@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { messageOf, type Edges } from "@kontinuum/std";
-import type { Authenticator, AuthRequest } from "../auth/authenticator.ts";
+import { presentsCredentials, type Authenticator, type AuthRequest } from "../auth/authenticator.ts";
 import type { FailureLimit } from "../auth/failure-limit.ts";
 import type { CookieSetter, Tickets } from "../auth/tickets.ts";
 import { invalidRequest, KrytonError } from "../model/errors.ts";
@@ -102,8 +102,10 @@ export class Pipeline {
 
   async #admit(incoming: IncomingMessage, requestId: string, setCookie: CookieSetter): Promise<Principal> {
     const { authenticator, failures, rateLimit, allowedHosts, edges, tickets } = this.#options;
-    if (authenticator.mode === "disabled") guardLoopback(incoming, allowedHosts);
+    const isOff = authenticator.mode === "disabled";
+    if (isOff) guardLoopback(incoming, allowedHosts);
     const address = incoming.socket.remoteAddress ?? "";
+    const asked = authRequest(incoming);
     let principal: Principal | undefined;
     if (incoming.headers.authorization === undefined) {
       principal = await tickets.admit(incoming, queryOf(incoming), setCookie);
@@ -115,17 +117,19 @@ export class Pipeline {
           retryAfterMs: wait,
         });
       }
-      principal = await authenticator.authenticate(authRequest(incoming));
+      principal = await authenticator.authenticate(asked);
     }
     if (!principal) {
-      // Asking without credentials is no guess; presenting wrong ones is.
-      if (presentsCredentials(incoming)) failures.failed(address);
+      // Asking without credentials is no guess; presenting wrong ones is, where there are right ones.
+      if (!isOff && presentsCredentials(asked)) failures.failed(address);
       edges.log.warn("sign-in failed", { request_id: requestId, address, path: pathOf(incoming) });
       throw new KrytonError("UNAUTHORIZED", "unauthorized", {
-        hint: "Send Authorization: Bearer with a valid API key.",
+        hint: isOff
+          ? "Authentication is off here: send no credentials, or set KRYTON_AUTH_MODE to have them checked."
+          : "Send Authorization: Bearer with a valid API key.",
       });
     }
-    const caller = authenticator.mode === "disabled" ? address : principal.name;
+    const caller = isOff ? address : principal.name;
     const retryAfterMs = rateLimit.take(caller || address);
     if (retryAfterMs > 0) {
       throw new KrytonError("RATE_LIMITED", "too many requests", {
@@ -220,10 +224,6 @@ function tooLow(role: string): KrytonError {
   return new KrytonError("FORBIDDEN", `this needs the role ${role}`, {
     hint: "Ask an administrator for it.",
   });
-}
-
-function presentsCredentials({ headers }: IncomingMessage): boolean {
-  return headers.authorization !== undefined || headers["x-kryton-proxy-secret"] !== undefined;
 }
 
 function queryOf(incoming: IncomingMessage): URLSearchParams {
