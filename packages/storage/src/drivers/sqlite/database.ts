@@ -102,10 +102,7 @@ export function canonicalPath(path: string): string {
 function create0600(path: string): void {
   if (existsSync(path)) {
     if (!statSync(path).isFile())
-      throw new CodedError(
-        "invalid_argument",
-        `${path} is not a file: give the path of a SQLite database`,
-      );
+      throw new CodedError("invalid_argument", `${path} is not a file: give the path of a SQLite database`);
     writable(path);
     return;
   }

@@ -46,7 +46,7 @@ test("a file of another program is refused and not touched", async () => {
 test("what is no database is refused", async () => {
   await writeFile(path("text.db"), "this is not a database, and long enough to have a header\n".repeat(40));
   await refused(at("text.db"), "data_loss", /damaged or not a SQLite database/);
-  await refused(openStore(`sqlite://${folder}`, systemEdges()), "failed_precondition", /not a file/);
+  await refused(openStore(`sqlite://${folder}`, systemEdges()), "invalid_argument", /not a file/);
 });
 
 test("a newer schema is refused with the remedy", async () => {
@@ -61,7 +61,7 @@ test("a newer schema is refused with the remedy", async () => {
 test("a path that cannot be opened is named", async () => {
   await refused(
     at("no/such/folder/a.db"),
-    "failed_precondition",
+    "invalid_argument",
     /cannot be created: check that its folder exists/,
   );
 });
