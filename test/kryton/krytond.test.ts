@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, stat } from "node:fs/promises";
+import { mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import net, { type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,6 +43,28 @@ test("a clean stop is status 0, a refused configuration 2 with one line, a busy 
       /ended with 1: krytond: address .* is in use/,
     );
     await new Promise((resolve) => server.close(resolve));
+  });
+});
+
+test("a folder that cannot be made, or a provider that is not built, is one line and status 2, and leaves nothing", async () => {
+  await inFolder(async (HOME) => {
+    const refused = async (env: Record<string, string>): Promise<string> => {
+      const error: unknown = await KrytondProcess.start({ HOME, ...env }).catch((thrown: unknown) => thrown);
+      assert.ok(error instanceof Error);
+      return error.message;
+    };
+    const unusable = /ended with 2: krytond: \w+: [^\n]*; name a folder that can be written\n$/;
+    assert.match(await refused({ KRYTON_STORAGE: "sqlite:///proc/x/y.db" }), unusable);
+    assert.match(await refused({ KRYTON_STORAGE: "sqlite:///dev/null/y.db" }), unusable);
+    assert.match(await refused({ KRYTON_EVENTS_FILE: "/proc/x/events" }), unusable);
+    for (const KRYTON_PROVIDER of ["dockur", "libvirt", "kubevirt"]) {
+      const env = { KRYTON_PROVIDER, KRYTON_AUTH_MODE: "disabled", KRYTON_ALLOW_INSECURE: "true" };
+      assert.match(
+        await refused(env),
+        /ended with 2: krytond: KRYTON_PROVIDER: \w+ is not in this build yet;/,
+      );
+    }
+    assert.deepEqual(await readdir(HOME), []);
   });
 });
 

@@ -90,6 +90,7 @@ export interface Kryton {
 /** Builds a server. Fails with `invalid_argument` for what the configuration should not say. */
 export async function createKryton(options: KrytonOptions): Promise<Kryton> {
   const { store, edges, config, sealer } = options;
+  for (const warning of config.warnings) edges.log.warn(warning);
   const catalog =
     config.imagesFile === "" ? builtInCatalog(options.extraImages) : await loadCatalog(config.imagesFile);
   const provider =
@@ -247,6 +248,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
   const observer = new Observer({ store, edges, leadership, provider, projects });
   const eventFile = config.eventsFile === "" ? undefined : new EventFile(config.eventsFile, edges);
   await eventFile?.import(store).catch((error: unknown) => {
+    if (error instanceof CodedError) throw error;
     throw new CodedError("invalid_argument", `KRYTON_EVENTS_FILE: ${messageOf(error)}`);
   });
   const keeper = new Keeper({ store, edges, leadership, retention: config.eventsRetention });

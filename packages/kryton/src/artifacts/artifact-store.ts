@@ -8,19 +8,9 @@
  */
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import {
-  link,
-  mkdir,
-  open,
-  readFile,
-  rename,
-  stat,
-  unlink,
-  writeFile,
-  type FileHandle,
-} from "node:fs/promises";
+import { link, open, readFile, rename, stat, unlink, writeFile, type FileHandle } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { CodedError, messageOf, type Edges, type OutboundClient } from "@kontinuum/std";
+import { CodedError, ensureFolder, messageOf, type Edges, type OutboundClient } from "@kontinuum/std";
 import { z } from "zod";
 import { formatTime } from "../model/bytes.ts";
 
@@ -128,7 +118,7 @@ export class ArtifactStore {
       );
     if (!digestPattern.test(sha256))
       throw new CodedError("invalid_argument", "the digest must be 64 lower-case hex digits (SHA-256)");
-    await mkdir(this.#directory, { recursive: true, mode: 0o755 });
+    await ensureFolder(this.#directory, { setting: "image folder", mode: 0o755 });
     const target = this.pathOf(sha256);
     let bytes = await this.#existing(target, sha256);
     if (bytes === undefined) bytes = await this.#download(request, target, signal);

@@ -4,9 +4,8 @@
  * Configured by environment variables only. Exit status 0 after a clean stop, 1 when the listener
  * failed, 2 for a configuration that is refused: one line says which variable and what to do.
  */
-import { CodedError, createLog, isCoded, messageOf, systemEdges } from "@kontinuum/std";
+import { CodedError, createLog, ensureFolder, isCoded, messageOf, systemEdges } from "@kontinuum/std";
 import { openStore } from "@kontinuum/storage";
-import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { readConfig, type Config } from "../config/config.ts";
 import { createKryton, type Kryton } from "../server.ts";
@@ -23,7 +22,8 @@ Usage: krytond [--help | --version]
 
 It is configured by environment variables, among them:
   KRYTON_ADDR            where to listen (default :8080; 127.0.0.1:8080 while authentication is off)
-  KRYTON_PROVIDER        demo (default), dockur, libvirt or kubevirt
+  KRYTON_PROVIDER        demo (default); dockur, libvirt and KubeVirt are the
+                         contract's other providers, not in this build yet
   KRYTON_PROJECTS        comma-separated projects (default: default)
   KRYTON_AUTH_MODE       apikey, proxy or disabled
   KRYTON_API_KEYS_FILE   digests of API keys, for apikey
@@ -52,7 +52,7 @@ export async function krytond(args: readonly string[]): Promise<number> {
     config = readConfig(process.env);
     const sqlite = /^sqlite:\/\/([^?]+)/.exec(config.storage)?.[1];
     if (sqlite !== undefined)
-      await mkdir(dirname(decodeURIComponent(sqlite)), { recursive: true, mode: 0o700 });
+      await ensureFolder(dirname(decodeURIComponent(sqlite)), { setting: "KRYTON_STORAGE" });
     const storage = config.storage;
     const store = await limited(edges.clock, storeLimitMs, () => openStore(storage, edges)).catch(
       (error: unknown) => {

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
 import { test } from "node:test";
 import { readConfig } from "./config.ts";
+import { knownVariables } from "./known-variables.ts";
 import { parseDuration } from "./values.ts";
 
 const home = { HOME: "/home/x" };
@@ -59,6 +62,39 @@ test("every refusal names its variable", () => {
     readConfig({ ...home, KRYTON_ADDR: "0.0.0.0:80", KRYTON_ALLOW_INSECURE: "T" }).host,
     "0.0.0.0",
   );
+});
+
+test("a provider of the contract that is not built is refused with the remedy, before anything is made", () => {
+  for (const provider of ["dockur", "libvirt", "kubevirt"]) {
+    const env = {
+      ...home,
+      KRYTON_PROVIDER: provider,
+      KRYTON_AUTH_MODE: "disabled",
+      KRYTON_ALLOW_INSECURE: "true",
+    };
+    assert.throws(
+      () => readConfig(env),
+      new RegExp(`KRYTON_PROVIDER: ${provider} is not in this build yet; .*set KRYTON_PROVIDER=demo`),
+    );
+  }
+});
+
+test("an unknown variable is a warning that names what was meant, and never its value", () => {
+  assert.deepEqual(readConfig(home).warnings, []);
+  assert.deepEqual(readConfig({ ...home, KRYTON_STORGE: "postgres://u:secret@db/k" }).warnings, [
+    "KRYTON_STORGE is not a variable of this program and is ignored; did you mean KRYTON_STORAGE?",
+  ]);
+});
+
+test("the known variables are those the sources read", async () => {
+  const sources = path.resolve(import.meta.dirname, "..");
+  const read = new Set<string>();
+  for (const file of await readdir(sources, { recursive: true })) {
+    if (!file.endsWith(".ts") || /\.(test|fixture)\.ts$|known-variables/.test(file)) continue;
+    for (const [name] of (await readFile(path.join(sources, file), "utf8")).matchAll(/\bKRYTON_[A-Z_]+\b/g))
+      read.add(name);
+  }
+  assert.deepEqual([...read].sort(), [...knownVariables].sort());
 });
 
 test("durations are Go's", () => {

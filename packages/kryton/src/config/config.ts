@@ -6,11 +6,12 @@
  */
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { CodedError, isDnsLabel } from "@kontinuum/std";
+import { CodedError, isDnsLabel, unknownVariables } from "@kontinuum/std";
 import { z } from "zod";
-import { providerNames, type ProviderName } from "../model/machine.ts";
+import { builtProviders, providerNames, type ProviderName } from "../model/machine.ts";
 import { isLocal } from "../http/loopback-guard.ts";
 import type { Quota } from "../service/quotas.ts";
+import { knownVariables } from "./known-variables.ts";
 import { choice, decimal, duration, flag, integer, list, text, type Environment } from "./values.ts";
 
 /** Ways to recognise callers. */
@@ -59,6 +60,8 @@ export interface Config {
   readonly outboundAllow: readonly string[];
   readonly quotas: ReadonlyMap<string, Quota>;
   readonly atlas: { readonly url: string; readonly token: string; readonly product: string };
+  /** What should be said once at start. */
+  readonly warnings: readonly string[];
   /** What providers read their own settings from. */
   readonly env: Environment;
 }
@@ -110,6 +113,11 @@ export function readConfig(env: Environment): Config {
     throw refuse("KRYTON_CLIENT_CA_FILE needs KRYTON_TLS_CERT_FILE and KRYTON_TLS_KEY_FILE");
   }
   const interval = duration(env, "KRYTON_RECONCILE_INTERVAL", 30_000);
+  if (!builtProviders.includes(provider)) {
+    throw refuse(
+      `KRYTON_PROVIDER: ${provider} is not in this build yet; it has ${builtProviders.join(", ")}: set KRYTON_PROVIDER=demo`,
+    );
+  }
   return {
     ...listen,
     ...auth,
@@ -152,6 +160,7 @@ export function readConfig(env: Environment): Config {
       token: text(env, "KRYTON_ATLAS_TOKEN"),
       product: text(env, "KRYTON_ATLAS_PRODUCT", "kryton"),
     },
+    warnings: unknownVariables(env, "KRYTON_", knownVariables),
     env,
   };
 }

@@ -4,9 +4,9 @@
  * The file is a copy for other tools; the log in the store is what counts. It is rotated to `<file>.1` at
  * a bounded size, and a failure to write is logged and otherwise ignored.
  */
-import { appendFile, mkdir, open, rename, stat } from "node:fs/promises";
+import { appendFile, open, rename, stat } from "node:fs/promises";
 import { dirname } from "node:path";
-import { messageOf, type Edges } from "@kontinuum/std";
+import { ensureFolder, messageOf, type Edges } from "@kontinuum/std";
 import { prefixRange, type Store } from "@kontinuum/storage";
 import { eventSchema, type CloudEvent } from "../model/event.ts";
 import { keys } from "../store/keyspace.ts";
@@ -38,7 +38,7 @@ export class EventFile {
 
   /** Copies the file's last events into an empty log. Fails when the file cannot be opened. */
   async import(store: Store): Promise<void> {
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o750 });
+    await ensureFolder(dirname(this.#path), { setting: "KRYTON_EVENTS_FILE", mode: 0o750 });
     const { count } = await store.range({ ...prefixRange(keys.event()), countOnly: true });
     if (count > 0) return;
     for (const event of await this.#lastEvents()) {

@@ -32,6 +32,9 @@ export const providerNames = ["demo", "dockur", "libvirt", "kubevirt"] as const;
 /** One of {@link providerNames}. */
 export type ProviderName = (typeof providerNames)[number];
 
+/** Those that can be chosen; the others are the contract's and not in this build yet. */
+export const builtProviders: readonly ProviderName[] = ["demo"];
+
 /** A DNS-1123 label: names of machines and projects. */
 export const labelPattern = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 /** Image ids and label keys. */

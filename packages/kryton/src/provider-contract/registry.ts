@@ -28,7 +28,7 @@ export async function createProvider(options: ProviderOptions): Promise<Provider
     default:
       throw new CodedError(
         "invalid_argument",
-        `KRYTON_PROVIDER: ${config.provider} is not part of this build`,
+        `KRYTON_PROVIDER: ${config.provider} is not in this build yet`,
       );
   }
 }

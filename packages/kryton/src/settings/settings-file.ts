@@ -4,9 +4,9 @@
  * Written to a temporary name and renamed, 0600. A token is read from an old file and sealed, but never
  * written to one again.
  */
-import { mkdir, readFile, rename, unlink, writeFile } from "node:fs/promises";
+import { readFile, rename, unlink, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { messageOf, type Edges } from "@kontinuum/std";
+import { ensureFolder, messageOf, type Edges } from "@kontinuum/std";
 import { z } from "zod";
 import type { Config } from "../config/config.ts";
 import type { CurrentSettings, RuntimeSettings, StoredSettings } from "./runtime-settings.ts";
@@ -97,7 +97,7 @@ async function read<T>(path: string, schema: z.ZodType<T>, edges: Edges): Promis
 }
 
 async function write(path: string, value: unknown, edges: Edges): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await ensureFolder(dirname(path), { setting: `settings file ${path}` });
   const temporary = `${path}.${edges.random.uuid()}`;
   try {
     await writeFile(temporary, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600, flag: "wx" });

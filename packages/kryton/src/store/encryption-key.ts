@@ -5,9 +5,9 @@
  * silently. A mark in the store, sealed with the key, tells a wrong key at start and not at the first
  * secret.
  */
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { CodedError, messageOf, type Edges } from "@kontinuum/std";
+import { CodedError, ensureFolder, messageOf, type Edges } from "@kontinuum/std";
 import type { Store } from "@kontinuum/storage";
 import { z } from "zod";
 import { Change } from "./change.ts";
@@ -43,7 +43,7 @@ async function keyOf({ file, storage }: KeySource, edges: Edges): Promise<Uint8A
     );
   }
   const beside = `${decodeURIComponent(sqlite)}.key`;
-  await mkdir(dirname(beside), { recursive: true, mode: 0o700 });
+  await ensureFolder(dirname(beside), { setting: `encryption key ${beside}` });
   try {
     const fresh = Buffer.from(edges.random.bytes(sealKeyBytes)).toString("hex");
     await writeFile(beside, `${fresh}\n`, { mode: 0o600, flag: "wx" });
