@@ -13,16 +13,26 @@ import { parseDuration } from "./duration.ts";
 import { mergeKubeconfig } from "./kubeconfig-merge.ts";
 import { main } from "./main.ts";
 
-async function run(args: string[], environment: Record<string, string> = {}, stdin = "") {
+async function run(
+  args: string[],
+  environment: Record<string, string> = {},
+  stdin = "",
+  { signal = new AbortController().signal, onError = () => {} } = {},
+) {
   let out = "";
   let err = "";
   const code = await main(args, {
     stdout: { write: (text) => (out += text) },
-    stderr: { write: (text) => (err += text) },
+    stderr: {
+      write(text) {
+        err += text;
+        onError();
+      },
+    },
     stdin: Readable.from([stdin]),
     environment,
     edges: systemEdges(),
-    signal: new AbortController().signal,
+    signal,
   });
   return { code, out, err };
 }
@@ -51,6 +61,36 @@ test("mistakes are one line and an exit code, without a stack trace", async () =
     assert.match(result.err, text);
     assert.doesNotMatch(result.err, /\n\s+at /);
   }
+});
+
+test("a store or key where nothing can be made is bad input, in one line that names the setting", async () => {
+  const anonymous = { KONTINUUM_INSECURE_ALLOW_ANONYMOUS: "true" };
+  for (const place of ["/proc/x/y.db", "/dev/null/y.db"]) {
+    const { code, err } = await run(["serve", "--storage", `sqlite://${place}`], anonymous);
+    assert.deepEqual(code, 2, err);
+    assert.match(err, /^kontinuum: KONTINUUM_SERVER_STORAGE: [^\n]*; name a folder that can be written\n$/);
+  }
+  const unmade = await run(["serve", "--storage", "sqlite:///proc/y.db"], anonymous);
+  assert.deepEqual(unmade.code, 2);
+  assert.match(unmade.err, /^kontinuum: \/proc\/y\.db cannot be created: [^\n]*\n$/);
+  const key = await run(["store", "create-key", "/dev/null/x/store.key"]);
+  assert.deepEqual(key.code, 2);
+  assert.match(key.err, /^kontinuum: key file [^\n]*\/dev\/null is not a folder[^\n]*\n$/);
+});
+
+test("serve says where it serves whatever the log level, and warns of a misspelled variable", async () => {
+  const abort = new AbortController();
+  const { code, out, err } = await run(
+    ["serve", "--addr", "127.0.0.1:0", "--storage", "memory://"],
+    { KONTINUUM_INSECURE_ALLOW_ANONYMOUS: "true", KONTINUUM_SERVER_ADRR: "x", KONTINUUM_DEMO_DIR: "/d" },
+    "",
+    // The line is the sign to stop.
+    { signal: abort.signal, onError: () => abort.abort() },
+  );
+  assert.equal(code, 0);
+  assert.match(err, /^kontinuum serves at http:\/\/127\.0\.0\.1:[1-9]\d* \(store memory:\/\/\)\n$/);
+  assert.match(out, /KONTINUUM_SERVER_ADRR is not a variable .* did you mean KONTINUUM_SERVER_ADDR\?/);
+  assert.doesNotMatch(out, /KONTINUUM_DEMO_DIR/);
 });
 
 test("help and version are no failures, and every command shows examples", async () => {

@@ -1,11 +1,11 @@
 /**
  * `kontinuum config import`: takes a kubeconfig into the operator's own, asking before it overwrites.
  */
-import { chmod, mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { chmod, readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { createInterface } from "node:readline/promises";
 import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
-import { CodedError, isObject, messageOf, type JsonObject } from "@kontinuum/std";
+import { CodedError, ensureFolder, isObject, messageOf, type JsonObject } from "@kontinuum/std";
 import { parse, stringify } from "yaml";
 import { mergeKubeconfig } from "./kubeconfig-merge.ts";
 import { kubeconfigFiles } from "./operator-kubeconfig.ts";
@@ -98,7 +98,7 @@ async function readTarget(file: string): Promise<JsonObject> {
 /** Written beside and renamed over, so that an abort at any point leaves the old file whole. */
 async function replaceFile(file: string, text: string): Promise<void> {
   const temporary = `${file}.kontinuum-${process.pid}`;
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+  await ensureFolder(path.dirname(file), { setting: `kubeconfig ${file}` });
   await writeFile(temporary, text, { mode: 0o600 });
   await chmod(temporary, 0o600);
   await rename(temporary, file);

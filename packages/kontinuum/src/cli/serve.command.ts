@@ -2,9 +2,10 @@
  * `kontinuum serve`: the server, until it is told to stop.
  */
 import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
-import { createLog } from "@kontinuum/std";
+import { createLog, unknownVariables } from "@kontinuum/std";
 import { parseConfig } from "../config/config.ts";
-import { readValues, variables, type Values } from "../config/variables.ts";
+import { redactConnectionString } from "../config/redact.ts";
+import { alsoKnown, readValues, variables, type Values } from "../config/variables.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** The command. */
@@ -32,11 +33,19 @@ Examples:
       };
       const config = parseConfig(readValues(terminal.environment, flags));
       const log = createLog({ ...config.log, destination: terminal.stdout });
+      const known = [...variables.map(({ name }) => name), ...alsoKnown];
+      for (const warning of unknownVariables(terminal.environment, "KONTINUUM_", known)) log.warn(warning);
       const { serve } = await import("../serve/serve.ts");
       await serve(config, {
         edges: { ...terminal.edges, log },
         signal: terminal.signal,
         environment: terminal.environment,
+        // Said whatever the log level: with port 0 nobody could know otherwise.
+        onServing: ({ server, machineApi }) => {
+          const store = redactConnectionString(config.values.KONTINUUM_SERVER_STORAGE);
+          terminal.stderr.write(`kontinuum serves at ${server.url} (store ${store})\n`);
+          if (machineApi !== undefined) terminal.stderr.write(`the machine API serves at ${machineApi}\n`);
+        },
       });
     });
   return command;

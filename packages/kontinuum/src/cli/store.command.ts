@@ -2,8 +2,9 @@
  * `kontinuum store`: the store by itself: its etcd face, its state, backups.
  */
 import { readFile } from "node:fs/promises";
+import path from "node:path";
 import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
-import { CodedError, messageOf } from "@kontinuum/std";
+import { CodedError, ensureFolder, messageOf } from "@kontinuum/std";
 import type { Store } from "@kontinuum/storage";
 import { redactConnectionString } from "../config/redact.ts";
 import { readValues } from "../config/variables.ts";
@@ -216,6 +217,7 @@ function createKeyCommand(terminal: Terminal): CommandUnknownOpts {
     .addHelpText("after", examples("kontinuum store create-key /etc/kontinuum/store.key"))
     .action(async (file) => {
       const { createKeyFile } = await import("@kontinuum/storage");
+      await ensureFolder(path.dirname(file), { setting: `key file ${file}` });
       createKeyFile(file, terminal.edges.random);
       terminal.stdout.write(`encryption key written to ${file}; give every hub this file, and back it up\n`);
     });

@@ -123,6 +123,9 @@ export const variables = [
   ),
 ] as const satisfies readonly Variable[];
 
+/** Variables of ours that `kontinuum serve` does not read, and that are no mistake in its environment. */
+export const alsoKnown = ["KONTINUUM_DEMO_DIR"] as const;
+
 /** Name of a known variable. */
 export type VariableName = (typeof variables)[number]["name"];
 

@@ -5,7 +5,6 @@
  * server knows: administrators' groups are admins of every project. Projects are labelled namespaces. Without an issuer everybody is, as they are
  * in the API server, and then it stays on loopback.
  */
-import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import type { Transport } from "@kontinuum/controller";
 import type { Authenticator as ApiAuthenticator } from "@kontinuum/kapi";
@@ -21,7 +20,7 @@ import {
   type Kryton,
   type Principal,
 } from "@kontinuum/kryton";
-import { CodedError, type Edges } from "@kontinuum/std";
+import { CodedError, ensureFolder, type Edges } from "@kontinuum/std";
 import { openStore } from "@kontinuum/storage";
 import type { Config } from "../config/config.ts";
 import { openProjects, type Projects } from "./projects.ts";
@@ -73,7 +72,7 @@ export async function startMachineApi(options: MachineApiOptions): Promise<Machi
   const config = readConfig({ ...environment, KRYTON_ADDR: environment["KRYTON_ADDR"] || defaultAddress });
   const sqlite = /^sqlite:\/\/([^?]+)/.exec(config.storage)?.[1];
   if (sqlite !== undefined)
-    await mkdir(path.dirname(decodeURIComponent(sqlite)), { recursive: true, mode: 0o700 });
+    await ensureFolder(path.dirname(decodeURIComponent(sqlite)), { setting: "KRYTON_STORAGE" });
   const store = await openStore(config.storage, edges);
   let kryton: Kryton | undefined;
   let projects: Projects | undefined;

@@ -5,10 +5,10 @@
  * Which address a machine has is kept in the rack's folder, so that a machine that was configured finds its
  * cluster again after a restart. Calls are idempotent: the provider repeats them when a process comes up.
  */
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { CatalogImage, DemoGuest, DemoHook } from "@kontinuum/kryton";
-import { CodedError, isCoded, isObject, type Edges } from "@kontinuum/std";
+import { CodedError, ensureFolder, isCoded, isObject, type Edges } from "@kontinuum/std";
 import { describeMachine, SimulatedRack, type PodRunner } from "@kontinuum/talos";
 
 /** The image that boots a simulated Talos node. */
@@ -50,7 +50,7 @@ export class VirtualRack implements DemoHook {
 
   /** Opens the rack of a folder, empty at first. */
   static async open(options: VirtualRackOptions): Promise<VirtualRack> {
-    await mkdir(options.statePath, { recursive: true, mode: 0o700 });
+    await ensureFolder(options.statePath, { setting: "folder of the virtual rack" });
     const addresses = await readAddresses(addressesFile(options.statePath));
     const rack = await SimulatedRack.create({
       machines: [],

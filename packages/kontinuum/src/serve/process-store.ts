@@ -6,7 +6,8 @@
  * shared store needs one that all hubs have, so there it must be given.
  */
 import { existsSync } from "node:fs";
-import { CodedError, isCoded, type Edges } from "@kontinuum/std";
+import path from "node:path";
+import { CodedError, ensureFolder, isCoded, type Edges } from "@kontinuum/std";
 import { createKeyFile, EncryptedStore, openStore, readKeyFile, type Store } from "@kontinuum/storage";
 import type { Config } from "../config/config.ts";
 import { redactConnectionString } from "../config/redact.ts";
@@ -30,6 +31,9 @@ export async function openProcessStore(config: Config, edges: Edges): Promise<St
     const store = await openHubStore(target, config, edges);
     return ready(store, `the hub at ${target.endpoint}`, edges);
   }
+  const database = sqlitePath(url);
+  if (database !== undefined)
+    await ensureFolder(path.dirname(database), { setting: "KONTINUUM_SERVER_STORAGE" });
   return openEncryptedStore(url, config.values.KONTINUUM_SERVER_ENCRYPTION_KEY_FILE, edges);
 }
 
@@ -67,8 +71,8 @@ async function ready(store: Store, name: string, edges: Edges): Promise<Store> {
 }
 
 function defaultKeyFile(url: string): string {
-  const path = sqlitePath(url);
-  if (path !== undefined) return `${path}.key`;
+  const database = sqlitePath(url);
+  if (database !== undefined) return `${database}.key`;
   throw new CodedError(
     "invalid_argument",
     "KONTINUUM_SERVER_ENCRYPTION_KEY_FILE is required for a shared store: make a key with kontinuum store create-key FILE and give every hub the same file",

@@ -54,12 +54,16 @@ export interface RunningProcess {
   stop(): Promise<void>;
 }
 
-/** Serves until `signal` aborts. */
+/** Serves until `signal` aborts; `onServing` is told once it answers. */
 export async function serve(
   config: Config,
-  options: ServeOptions & { readonly signal: AbortSignal },
+  options: ServeOptions & {
+    readonly signal: AbortSignal;
+    readonly onServing?: (process: RunningProcess) => void;
+  },
 ): Promise<void> {
   const process = await startProcess(config, options);
+  options.onServing?.(process);
   if (!options.signal.aborted) {
     await new Promise((resolve) => options.signal.addEventListener("abort", resolve, { once: true }));
   }
