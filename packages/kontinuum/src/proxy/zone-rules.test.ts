@@ -40,6 +40,13 @@ const storage = (value: string): Record<string, unknown> => ({
   data: { KONTINUUM_SERVER_STORAGE: Buffer.from(value).toString("base64") },
 });
 
+const subjects = (...kinds: readonly string[]): Record<string, unknown> => ({
+  subjects: kinds.map((kind) => ({ kind, name: "x" })),
+});
+const managed = (label: string, value = "x"): Record<string, unknown> => ({
+  metadata: { labels: { [label]: value } },
+});
+
 const k = (plural: string, name: string, namespace = system): string =>
   `/registry/kontinuum.sh/${plural}/${namespace}/${name}`;
 
@@ -144,10 +151,27 @@ const table: readonly [string, unknown, boolean, boolean][] = [
   ["/registry/apiextensions.k8s.io/customresourcedefinitions/certs.cert-manager.io", {}, false, false],
   ["/registry/apiextensions.k8s.io/customresourcedefinitions/xkontinuum.sh", {}, false, false],
   ["/registry/rbac.authorization.k8s.io/clusterroles/kontinuum-admin", {}, true, false],
-  ["/registry/rbac.authorization.k8s.io/clusterrolebindings/x", {}, true, false],
+  ["/registry/rbac.authorization.k8s.io/clusterrolebindings/group", subjects("Group"), true, false],
+  ["/registry/rbac.authorization.k8s.io/clusterrolebindings/user", subjects("User"), false, false],
+  ["/registry/rbac.authorization.k8s.io/clusterrolebindings/mixed", subjects("Group", "User"), false, false],
+  ["/registry/rbac.authorization.k8s.io/clusterrolebindings/nobody", subjects(), false, false],
+  [
+    "/registry/rbac.authorization.k8s.io/clusterrolebindings/ours",
+    managed("kontinuum.sh/managed-by"),
+    true,
+    false,
+  ],
+  [
+    "/registry/rbac.authorization.k8s.io/clusterrolebindings/system:x",
+    managed("kubernetes.io/bootstrapping", "rbac-defaults"),
+    true,
+    false,
+  ],
+  ["/registry/rbac.authorization.k8s.io/clusterrolebindings/unreadable", null, false, false],
   [`/registry/rbac.authorization.k8s.io/roles/${system}/x`, {}, true, false],
-  [`/registry/rbac.authorization.k8s.io/rolebindings/${system}/x`, {}, true, false],
-  ["/registry/rbac.authorization.k8s.io/rolebindings/tenant/x", {}, false, false],
+  [`/registry/rbac.authorization.k8s.io/rolebindings/${system}/x`, subjects("Group"), true, false],
+  [`/registry/rbac.authorization.k8s.io/rolebindings/${system}/y`, subjects("ServiceAccount"), false, false],
+  ["/registry/rbac.authorization.k8s.io/rolebindings/tenant/x", subjects("Group"), false, false],
   ["/registry/rbac.authorization.k8s.io/roles/tenant/x", {}, false, false],
   ["/registry/apiregistration.k8s.io/apiservices/v1.", {}, true, false],
   ["/registry/admissionregistration.k8s.io/validatingwebhookconfigurations/x", {}, false, false],
@@ -172,7 +196,12 @@ const table: readonly [string, unknown, boolean, boolean][] = [
 for (const [key, value, reads, writes] of table) {
   test(`${reads ? "sees" : "never sees"} and ${writes ? "may update" : "never updates"} ${key || "(empty key)"}`, () => {
     assert.equal(zoneMayRead(scope, key, bytes(value)), reads);
-    const changed = { ...(value as Record<string, unknown>), status: { conditions: [] } };
+    const changed = {
+      ...(value as Record<string, unknown>),
+      ...(key.includes("/kontinuums/") ? { status: { version: "v2" } } : {}),
+      ...(key.includes("/leases/") ? { spec: { holderIdentity: "x" } } : {}),
+      ...(/\.sh\/(?!kontinuums)/.test(key) ? { status: { conditions: [] } } : {}),
+    };
     const refusal = zoneWriteRefusal(scope, key, bytes(value), bytes(changed));
     assert.equal(refusal === undefined, writes, refusal);
   });
@@ -248,11 +277,21 @@ test("a value that is not what the key says is refused, with the reason", () => 
     assert.match(zoneWriteRefusal(scope, key, bytes(before), after) ?? "allowed", reason);
 });
 
+const owner = {
+  manager: "kontinuum",
+  operation: "Update",
+  apiVersion: "kontinuum.sh/v1alpha2",
+  time: "2026-01-01T00:00:00Z",
+  fieldsType: "FieldsV1",
+  fieldsV1: { "f:status": { "f:conditions": {} } },
+  subresource: "status",
+};
+
 test("status, managed fields and resource version may change", () => {
   const after = {
     ...zoneBefore,
     status: { conditions: [] },
-    metadata: { ...(zoneBefore["metadata"] as object), managedFields: [{}], resourceVersion: "7" },
+    metadata: { ...(zoneBefore["metadata"] as object), managedFields: [owner], resourceVersion: "7" },
   };
   assert.equal(zoneWriteRefusal(scope, zoneKey, bytes(zoneBefore), bytes(after)), undefined);
 });
@@ -273,7 +312,7 @@ test("a Secret of its own can't be turned into another, nor another into its own
     ...good,
     metadata: {
       ...(good["metadata"] as object),
-      ownerReferences: [{ kind: "Kontinuum", name: "pod-1", uid: "u" }],
+      ownerReferences: [{ apiVersion: "kontinuum.sh/v1alpha2", kind: "Kontinuum", name: "pod-1", uid: "u" }],
     },
   };
   assert.equal(zoneWriteRefusal(scope, key, undefined, bytes(owned)), undefined);
@@ -285,6 +324,141 @@ test("a Secret of its own can't be turned into another, nor another into its own
     },
   };
   assert.match(zoneWriteRefusal(scope, key, undefined, bytes(foreignOwner)) ?? "", /owners/);
+});
+
+/** Every value here was once stored as it stands, and the hub's own reader then refused it or read something else. */
+const attacks: readonly [what: string, key: string, attack: (text: string) => string | Buffer, RegExp][] = [
+  ["a status nested beyond what the hub reads", zoneKey, addStatus(nested(600)), /deeper than/],
+  ["a status nested deeper than any of ours", zoneKey, addStatus(nested(40)), /deeper than/],
+  ["a status nested beyond the engine", zoneKey, addStatus(nested(10_000)), /deeper|JSON/],
+  ["a kind twice", zoneKey, (text) => text.replace(/^\{/, '{"kind":"Evil",'), /key "kind" twice/],
+  [
+    "a name twice",
+    zoneKey,
+    (text) => text.replace('"metadata":{', '"metadata":{"name":"other",'),
+    /"metadata.name" twice/,
+  ],
+  ["a key twice, once escaped", zoneKey, (text) => text.replace(/^\{/, '{"\\u006bind":"Evil",'), /twice/],
+  ["managed fields that are a map", zoneKey, addMeta('"managedFields":{}'), /not valid/],
+  ["managed fields of numbers", zoneKey, addMeta('"managedFields":[7]'), /not valid/],
+  [
+    "managed fields of no operation",
+    zoneKey,
+    addMeta('"managedFields":[{"manager":"x"}]'),
+    /operation must be/,
+  ],
+  [
+    "managed fields that are no fields",
+    zoneKey,
+    addMeta(`"managedFields":[${JSON.stringify({ ...owner, fieldsV1: { x: 7 } })}]`),
+    /not valid/,
+  ],
+  [
+    "managed fields of no time",
+    zoneKey,
+    addMeta(`"managedFields":[${JSON.stringify({ ...owner, time: "soon" })}]`),
+    /time that is none/,
+  ],
+  ["labels that are a list", processKey, addMeta('"labels":["a"]'), /not valid/],
+  ["a label that is a number", processKey, addMeta('"labels":{"a":7}'), /not valid/],
+  ["a label no selector can name", processKey, addMeta('"labels":{"a b":"x"}'), /metadata.labels/],
+  ["an annotation that is a map", processKey, addMeta('"annotations":{"a":{}}'), /not valid/],
+  ["an empty map the API would drop", processKey, addMeta('"annotations":{}'), /form in which/],
+  ["a creation time that is none", processKey, addMeta('"creationTimestamp":"soon"'), /creation/],
+  [
+    "a creation time that changes",
+    processKey,
+    addMeta('"creationTimestamp":"2026-01-01T00:00:00Z"'),
+    /creation/,
+  ],
+  ["a deletion that begins", processKey, addMeta('"deletionTimestamp":"2026-01-01T00:00:00Z"'), /deletion/],
+  ["a generation that is a text", processKey, addMeta('"generation":"1"'), /not valid/],
+  ["a field of the metadata nobody knows", processKey, addMeta('"evil":1'), /metadata.evil is unknown/],
+  ["another version", processKey, (text) => text.replace("v1alpha2", "v1"), /not a Kontinuum of/],
+  ["conditions that are a map", zoneKey, addStatus('{"conditions":{}}'), /status.conditions/],
+  ["a condition of numbers", zoneKey, addStatus('{"conditions":[1]}'), /status.conditions/],
+  [
+    "one condition twice",
+    zoneKey,
+    addStatus(
+      JSON.stringify({
+        conditions: Array.from({ length: 2 }, () => ({
+          type: "Ready",
+          status: "True",
+          reason: "R",
+          message: "",
+          lastTransitionTime: "2026-01-01T00:00:00Z",
+        })),
+      }),
+    ),
+    /status.conditions/,
+  ],
+  ["a status nobody knows", zoneKey, addStatus('{"evil":1}'), /status.evil is unknown/],
+  ["a heartbeat that is no time", processKey, addStatus('{"lastHeartbeatTime":"soon"}'), /lastHeartbeatTime/],
+  [
+    "more keys than any object has",
+    zoneKey,
+    addStatus(`{${Array.from({ length: 5000 }, (_, i) => `"k${i}":1`).join()}}`),
+    /more than 4096 keys/,
+  ],
+  ["a number no double holds", zoneKey, addStatus('{"a":1e999}'), /JSON/],
+  ["half a surrogate pair", zoneKey, addStatus('{"a":"\\ud800"}'), /surrogate/],
+  [
+    "bytes that are no UTF-8",
+    zoneKey,
+    (text) =>
+      Buffer.concat([Buffer.from(text.slice(0, -1)), Buffer.from(',"status":{"a":"\xff"}}', "latin1")]),
+    /not a JSON object/,
+  ],
+  ["a byte order mark", zoneKey, (text) => `\ufeff${text}`, /not a JSON object/],
+];
+
+function nested(depth: number): string {
+  return `${'{"x":'.repeat(depth)}1${"}".repeat(depth)}`;
+}
+
+function addStatus(status: string): (text: string) => string {
+  return (text) => `${text.slice(0, -1)},"status":${status}}`;
+}
+
+function addMeta(member: string): (text: string) => string {
+  return (text) => text.replace('"metadata":{', `"metadata":{${member},`);
+}
+
+for (const [what, key, attack, reason] of attacks) {
+  test(`refused: ${what}`, () => {
+    const before = key === zoneKey ? zoneBefore : processBefore;
+    const value = Buffer.from(attack(JSON.stringify(before)));
+    assert.match(zoneWriteRefusal(scope, key, bytes(before), value) ?? "allowed", reason);
+  });
+}
+
+test("what a stored object lost of an older form, or has of newer defaults, does not stop a status", () => {
+  const before = { ...zoneBefore, spec: { ...own, domain: "a", removed: 1 } };
+  const after = { ...zoneBefore, status: { conditions: [] } };
+  assert.equal(zoneWriteRefusal(scope, zoneKey, bytes(before), bytes(after)), undefined);
+});
+
+test("a Secret and a Lease are read as strictly", () => {
+  const secretKey = `/registry/secrets/${system}/kontinuum-pod-1`;
+  const secret = {
+    ...object("Secret", "kontinuum-pod-1", storage("grpc://eu-hel01@hub:443")),
+    apiVersion: "v1",
+  };
+  const refusal = (key: string, value: unknown): string =>
+    zoneWriteRefusal(scope, key, undefined, bytes(value)) ?? "allowed";
+  assert.equal(refusal(secretKey, secret), "allowed");
+  assert.match(refusal(secretKey, { ...secret, type: "kubernetes.io/tls" }), /not Opaque|not valid/);
+  assert.match(refusal(secretKey, { ...secret, immutable: "yes" }), /not valid/);
+  assert.match(refusal(secretKey, { ...secret, evil: 1 }), /evil is unknown/);
+  const leaseKey = `/registry/coordination.k8s.io/leases/${system}/zone-u-1`;
+  const lease = { ...object("Lease", "zone-u-1"), apiVersion: "coordination.k8s.io/v1" };
+  assert.match(refusal(leaseKey, { ...lease, spec: { leaseDurationSeconds: "7" } }), /not valid/);
+  assert.match(refusal(leaseKey, { ...lease, spec: { renewTime: "soon" } }), /not valid/);
+  assert.equal(
+    refusal(leaseKey, { ...lease, spec: { renewTime: "2026-01-01T00:00:00.000000Z" } }),
+    "allowed",
+  );
 });
 
 test("whatever the key and the bytes: an answer, never an exception", () => {

@@ -2,14 +2,16 @@
  * What a zone may read and write of the hub's key space: one table, deny by default.
  *
  * Reads are filtered, never refused. Writes are checked with the value before and after: a zone's bytes are not
- * trusted, so a value must decode, match its key and its kind, keep uid, owners and finalizers, and change nothing
- * but what the rule allows. The table in docs/zones.md is tested against this file key by key.
+ * trusted, so a value must pass the hub's own reader and the kind's schema (`zone-value.ts`), match its key, keep uid,
+ * owners and finalizers, and change nothing but what the rule allows. The table in docs/zones.md is tested against this file key by key.
  */
-import { at, isObject, messageOf, stringAt } from "@kontinuum/std";
+import { cloneJson, type ResourceDefinition } from "@kontinuum/kapi";
+import { at, isObject, stringAt, type JsonObject } from "@kontinuum/std";
 import {
   group,
   kontinuumKind,
   labels,
+  processSecretName,
   systemNamespace,
   talosClusterKind,
   instancePoolKind,
@@ -17,6 +19,9 @@ import {
   instanceKind,
   zoneKind,
 } from "../kinds/index.ts";
+import { builtinOf, decodeStored, definitionOf, readZoneValue, storedFormRefusal } from "./zone-value.ts";
+
+export { zoneValueLimitBytes } from "./zone-value.ts";
 
 /** The zone that asks. */
 export interface ZoneScope {
@@ -26,9 +31,6 @@ export interface ZoneScope {
   readonly region: string;
   readonly zone: string;
 }
-
-/** Largest value a zone may store, bytes. */
-export const zoneValueLimitBytes = 64 * 1024;
 
 /** A key taken apart: `/registry/[<group>/]<plural>/[<namespace>/]<name>`. */
 interface Place {
@@ -42,16 +44,18 @@ interface Rule {
   /** `plural.group`, or the plural alone for the core group. */
   readonly resource: string;
   readonly namespaced: boolean;
-  /** Whether the zone may see the object. */
-  reads(scope: ZoneScope, place: Place, object: unknown): boolean;
+  /** Whether the zone may see the object; `read` decodes it, for rules that need more than the key. */
+  reads(scope: ZoneScope, place: Place, read: () => unknown): boolean;
   /** What the zone may write; absent: nothing. */
   readonly writes?: {
     /** `status`: an existing object's status only. `whole`: create, update and delete. */
     readonly extent: "status" | "whole";
     /** Whether this object, before or after the write, is the zone's own. */
-    owns(scope: ZoneScope, place: Place, object: unknown): boolean;
-    /** Throws when the value is not of the kind. */
-    check(object: unknown): unknown;
+    owns(scope: ZoneScope, place: Place, read: () => unknown): boolean;
+    /** What the value must be. */
+    readonly definition: ResourceDefinition;
+    /** A rule beyond the kind's schema: why the value is refused. */
+    refusal?(object: JsonObject): string | undefined;
   };
 }
 
@@ -60,18 +64,19 @@ const isHere = (place: Place): boolean => place.namespace === systemNamespace;
 const isOwnPlacement = (scope: ZoneScope, object: unknown): boolean =>
   stringAt(object, "spec", "region") === scope.region && stringAt(object, "spec", "zone") === scope.zone;
 
-const isOwnProcess = (scope: ZoneScope, place: Place, object: unknown): boolean =>
-  isHere(place) && isOwnPlacement(scope, object);
+const isOwnProcess = (scope: ZoneScope, place: Place, read: () => unknown): boolean =>
+  isHere(place) && isOwnPlacement(scope, read());
 
 const isNamedAsZone = (scope: ZoneScope, place: Place): boolean => isHere(place) && place.name === scope.name;
 
-const isOwnInstance = (scope: ZoneScope, place: Place, object: unknown): boolean =>
-  isHere(place) &&
-  stringAt(object, "metadata", "labels", labels.region) === scope.region &&
-  stringAt(object, "metadata", "labels", labels.zone) === scope.zone;
+function isOwnInstance(scope: ZoneScope, place: Place, read: () => unknown): boolean {
+  if (!isHere(place)) return false;
+  const given = at(read(), "metadata", "labels");
+  return stringAt(given, labels.region) === scope.region && stringAt(given, labels.zone) === scope.zone;
+}
 
-const isOwnAddon = (scope: ZoneScope, place: Place, object: unknown): boolean =>
-  isHere(place) && stringAt(object, "spec", "talosClusterRef", "name") === scope.name;
+const isOwnAddon = (scope: ZoneScope, place: Place, read: () => unknown): boolean =>
+  isHere(place) && stringAt(read(), "spec", "talosClusterRef", "name") === scope.name;
 
 /** A zone's own Lease objects are named after its UID, which no other name can contain. */
 export const zoneLeasePrefix = (uid: string): string => `zone-${uid}`;
@@ -81,22 +86,32 @@ const isOwnLease = (scope: ZoneScope, place: Place): boolean =>
   (place.name === zoneLeasePrefix(scope.uid) || place.name.startsWith(`${zoneLeasePrefix(scope.uid)}.`));
 
 /** The Secret in which a process publishes its storage string: for a zone that string holds no credential. */
-function isOwnProcessSecret(scope: ZoneScope, place: Place, object: unknown): boolean {
-  if (!isHere(place) || !place.name.startsWith("kontinuum-")) return false;
-  const data = at(object, "data");
+function isOwnProcessSecret(scope: ZoneScope, place: Place, read: () => unknown): boolean {
+  if (!isHere(place) || !place.name.startsWith(processSecretName(""))) return false;
+  const data = at(read(), "data");
   if (!isObject(data) || Object.keys(data).join() !== "KONTINUUM_SERVER_STORAGE") return false;
   const encoded = stringAt(data, "KONTINUUM_SERVER_STORAGE") ?? "";
   return Buffer.from(encoded, "base64").toString("utf8").startsWith(`grpc://${scope.name}@`);
 }
 
-function checkSecret(object: unknown): void {
-  if (stringAt(object, "kind") !== "Secret") throw new TypeError("it is not a Secret");
-  if ((stringAt(object, "type") ?? "Opaque") !== "Opaque") throw new TypeError("its type is not Opaque");
-}
+const opaqueOnly = (object: JsonObject): string | undefined =>
+  (object["type"] ?? "Opaque") === "Opaque" ? undefined : "its type is not Opaque";
 
-function checkLease(object: unknown): void {
-  if (stringAt(object, "kind") !== "Lease") throw new TypeError("it is not a Lease");
-  if (!isObject(at(object, "spec"))) throw new TypeError("it has no spec");
+/**
+ * Bindings a zone's own server needs to decide about its users: the built-in ones, ours, and those that name groups
+ * only. Which users and service accounts of the hub have which rights is no business of a zone.
+ */
+function isSharedBinding(read: () => unknown): boolean {
+  const object = read();
+  const given = at(object, "metadata", "labels");
+  if (stringAt(given, "kubernetes.io/bootstrapping") === "rbac-defaults") return true;
+  if (stringAt(given, labels.managedBy) !== undefined) return true;
+  const subjects = at(object, "subjects");
+  return (
+    Array.isArray(subjects) &&
+    subjects.length > 0 &&
+    subjects.every((subject) => stringAt(subject, "kind") === "Group")
+  );
 }
 
 const always = (): boolean => true;
@@ -108,49 +123,54 @@ export const zoneRules: readonly Rule[] = [
     resource: `zones${ours}`,
     namespaced: true,
     reads: isNamedAsZone,
-    writes: { extent: "status", owns: isNamedAsZone, check: zoneKind.resource.parse },
+    writes: { extent: "status", owns: isNamedAsZone, definition: definitionOf(zoneKind.crd) },
   },
   {
     resource: `talosclusters${ours}`,
     namespaced: true,
     reads: isNamedAsZone,
-    writes: { extent: "status", owns: isNamedAsZone, check: talosClusterKind.resource.parse },
+    writes: { extent: "status", owns: isNamedAsZone, definition: definitionOf(talosClusterKind.crd) },
   },
   {
     resource: `instancepools${ours}`,
     namespaced: true,
     reads: isNamedAsZone,
-    writes: { extent: "status", owns: isNamedAsZone, check: instancePoolKind.resource.parse },
+    writes: { extent: "status", owns: isNamedAsZone, definition: definitionOf(instancePoolKind.crd) },
   },
   {
     resource: `instances${ours}`,
     namespaced: true,
     reads: isOwnInstance,
-    writes: { extent: "status", owns: isOwnInstance, check: instanceKind.resource.parse },
+    writes: { extent: "status", owns: isOwnInstance, definition: definitionOf(instanceKind.crd) },
   },
   {
     resource: `addons${ours}`,
     namespaced: true,
     reads: isOwnAddon,
-    writes: { extent: "status", owns: isOwnAddon, check: addonKind.resource.parse },
+    writes: { extent: "status", owns: isOwnAddon, definition: definitionOf(addonKind.crd) },
   },
   {
     resource: `kontinuums${ours}`,
     namespaced: true,
     reads: isOwnProcess,
-    writes: { extent: "whole", owns: isOwnProcess, check: kontinuumKind.resource.parse },
+    writes: { extent: "whole", owns: isOwnProcess, definition: definitionOf(kontinuumKind.crd) },
   },
   {
     resource: "secrets",
     namespaced: true,
     reads: isOwnProcessSecret,
-    writes: { extent: "whole", owns: isOwnProcessSecret, check: checkSecret },
+    writes: {
+      extent: "whole",
+      owns: isOwnProcessSecret,
+      definition: builtinOf("", "secrets"),
+      refusal: opaqueOnly,
+    },
   },
   {
     resource: "leases.coordination.k8s.io",
     namespaced: true,
     reads: isOwnLease,
-    writes: { extent: "whole", owns: isOwnLease, check: checkLease },
+    writes: { extent: "whole", owns: isOwnLease, definition: builtinOf("coordination.k8s.io", "leases") },
   },
   {
     resource: "namespaces",
@@ -164,12 +184,16 @@ export const zoneRules: readonly Rule[] = [
   },
   { resource: "apiservices.apiregistration.k8s.io", namespaced: false, reads: always },
   { resource: "clusterroles.rbac.authorization.k8s.io", namespaced: false, reads: always },
-  { resource: "clusterrolebindings.rbac.authorization.k8s.io", namespaced: false, reads: always },
+  {
+    resource: "clusterrolebindings.rbac.authorization.k8s.io",
+    namespaced: false,
+    reads: (_scope, _place, read) => isSharedBinding(read),
+  },
   { resource: "roles.rbac.authorization.k8s.io", namespaced: true, reads: (_scope, place) => isHere(place) },
   {
     resource: "rolebindings.rbac.authorization.k8s.io",
     namespaced: true,
-    reads: (_scope, place) => isHere(place),
+    reads: (_scope, place, read) => isHere(place) && isSharedBinding(read),
   },
 ];
 
@@ -192,18 +216,10 @@ function ruleOf(key: string): { rule: Rule; place: Place } | undefined {
   return { rule, place: { plural: resource, namespace, name } };
 }
 
-function decode(value: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(value).toString("utf8"));
-  } catch {
-    return undefined;
-  }
-}
-
 /** Whether a zone sees a key with this value. */
 export function zoneMayRead(scope: ZoneScope, key: string, value: Uint8Array): boolean {
   const found = ruleOf(key);
-  return found !== undefined && found.rule.reads(scope, found.place, decode(value));
+  return found !== undefined && found.rule.reads(scope, found.place, () => decodeStored(value));
 }
 
 /**
@@ -219,19 +235,19 @@ export function zoneWriteRefusal(
   const writes = found?.rule.writes;
   if (!found || !writes) return "a zone may not write this key";
   const { place } = found;
-  const old = before && decode(before);
-  if (before && !writes.owns(scope, place, old)) return "the object is not the zone's own";
+  const old = before && decodeStored(before);
+  if (before && !writes.owns(scope, place, () => old)) return "the object is not the zone's own";
   if (!after)
     return writes.extent === "whole" ? undefined : "a zone may only write the status of this object";
-  if (after.length > zoneValueLimitBytes) return `the value is larger than ${zoneValueLimitBytes} bytes`;
   if (!before && writes.extent !== "whole") return "a zone may not create this object";
-  const value = decode(after);
-  if (!isObject(value)) return "the value is not a JSON object";
+  const { object, refusal } = { object: undefined, refusal: undefined, ...readZoneValue(after) };
+  if (!object) return refusal;
   return (
-    metadataRefusal(place, old, value) ??
-    kindRefusal(writes.check, value) ??
-    (writes.owns(scope, place, value) ? undefined : "the object would no longer be the zone's own") ??
-    (writes.extent === "status" ? statusOnlyRefusal(old, value) : undefined)
+    metadataRefusal(place, old, object) ??
+    storedFormRefusal(writes.definition, object, old) ??
+    writes.refusal?.(object) ??
+    (writes.owns(scope, place, () => object) ? undefined : "the object would no longer be the zone's own") ??
+    (writes.extent === "status" ? statusOnlyRefusal(writes.definition, old, object) : undefined)
   );
 }
 
@@ -241,6 +257,14 @@ function metadataRefusal(place: Place, old: unknown, value: unknown): string | u
     return "its namespace does not match the key";
   if (old !== undefined && stringAt(value, "metadata", "uid") !== stringAt(old, "metadata", "uid"))
     return "its uid would change";
+  // Creation is stated once, and only the hub's API server begins a deletion that waits.
+  const fixed = [
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    ...(old === undefined ? [] : ["creationTimestamp"]),
+  ];
+  if (fixed.some((field) => !isSame(at(value, "metadata", field), at(old, "metadata", field))))
+    return "its times of creation and deletion would change";
   if (!isSame(at(value, "metadata", "finalizers") ?? [], at(old, "metadata", "finalizers") ?? []))
     return "its finalizers would change";
   // A zone's own process owns the Secret it publishes; no other owner may be named, or deleting that owner would delete this.
@@ -258,20 +282,18 @@ function metadataRefusal(place: Place, old: unknown, value: unknown): string | u
   return undefined;
 }
 
-function kindRefusal(check: (object: unknown) => unknown, value: unknown): string | undefined {
-  try {
-    check(value);
-    return undefined;
-  } catch (error) {
-    return `the value is not valid: ${messageOf(error)}`;
-  }
-}
-
-/** Everything but status and bookkeeping must be as before. */
-function statusOnlyRefusal(old: unknown, value: unknown): string | undefined {
+/** Everything but status and bookkeeping must be as before, as the API server shows it: pruned and with its defaults. */
+function statusOnlyRefusal(
+  definition: ResourceDefinition,
+  old: unknown,
+  value: JsonObject,
+): string | undefined {
   const rest = (object: unknown): unknown => {
     if (!isObject(object)) return object;
-    const { status: _status, metadata, ...others } = object;
+    const shown = cloneJson(object);
+    definition.prune(shown);
+    definition.applyDefaults(shown);
+    const { status: _status, metadata, ...others } = shown;
     if (!isObject(metadata)) return others;
     const { managedFields: _managedFields, resourceVersion: _resourceVersion, ...kept } = metadata;
     return { ...others, metadata: kept };
