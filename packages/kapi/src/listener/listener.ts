@@ -78,7 +78,10 @@ export class Listener {
     const { host = "127.0.0.1", port } = this.#options;
     return new Promise((resolve, reject) => {
       this.#server.once("error", (cause: NodeJS.ErrnoException) => {
-        const why = cause.code === "EADDRINUSE" ? "the port is in use" : cause.message;
+        const why =
+          cause.code === "EADDRINUSE"
+            ? "the port is in use; stop the program that has it, or choose another port (0: any free one)"
+            : cause.message;
         reject(new CodedError("unavailable", `cannot listen on ${host}:${port}: ${why}`, { cause }));
       });
       this.#server.listen(port, host, () => {

@@ -188,6 +188,15 @@ export function unsupportedMediaType(types: readonly string[]): StatusError {
   );
 }
 
+/** 415 for a body in a content coding (RFC 9110, 15.5.16). */
+export function unsupportedCoding(coding: string): StatusError {
+  return new StatusError(
+    415,
+    "UnsupportedMediaType",
+    `the body of the request is encoded as ${JSON.stringify(coding.slice(0, 64))}; send it without a content-encoding`,
+  );
+}
+
 /** 413. `limit` in bytes. */
 export function tooLarge(limit: number): StatusError {
   return new StatusError(413, "RequestEntityTooLarge", `Request entity too large: limit is ${limit}`);

@@ -8,7 +8,7 @@ import type { Readable } from "node:stream";
 import { isObject, type JsonObject } from "@kontinuum/std";
 import { parseJson, measure } from "../json/json.ts";
 import { duplicateFields } from "../json/duplicates.ts";
-import { badRequest, tooLarge, unsupportedMediaType } from "../status/status.ts";
+import { badRequest, tooLarge, unsupportedCoding, unsupportedMediaType } from "../status/status.ts";
 import { parseMediaType } from "./media-type.ts";
 import { header, type WireRequest } from "./request.ts";
 import { readYaml } from "./yaml-reader.ts";
@@ -16,8 +16,10 @@ import { readYaml } from "./yaml-reader.ts";
 /** Largest request body, in bytes (Kubernetes' own limit). */
 export const maxBodyBytes = 3 * 1024 * 1024;
 
-/** Reads a body up to `limit` bytes. Fails with 413. */
+/** Reads a body up to `limit` bytes. Fails with 413, and with 415 for a compressed one. */
 export async function readBody(request: WireRequest, limit: number = maxBodyBytes): Promise<Buffer> {
+  const coding = header(request, "content-encoding")?.trim().toLowerCase() ?? "";
+  if (coding !== "" && coding !== "identity") throw unsupportedCoding(coding);
   const announced = Number(header(request, "content-length") ?? 0);
   if (announced > limit) throw tooLarge(limit);
   const { body } = request;
