@@ -6,6 +6,7 @@ import type { Authorizer, UserInfo } from "../contract.ts";
 import { equalJson } from "../json/json.ts";
 import type { WriteGuard } from "../registry/deps.ts";
 import { metaText } from "../registry/metadata.ts";
+import { printBadValue } from "../schema/field-error.ts";
 import { forbidden, invalid } from "../status/status.ts";
 import { printRule, rulesOf, uncovered, type PolicyRule } from "./rbac-rules.ts";
 import type { Rbac } from "./rbac.ts";
@@ -63,7 +64,7 @@ export function escalationGuard(rbac: Rbac, access: Authorizer): WriteGuard {
         {
           reason: "FieldValueInvalid",
           field: "roleRef",
-          message: `Invalid value: ${JSON.stringify(at(object, "roleRef"))}: cannot change roleRef`,
+          message: `Invalid value: ${printBadValue(at(object, "roleRef"))}: cannot change roleRef`,
         },
       ]);
     }

@@ -2,20 +2,22 @@
  * The review kinds: questions about access and identity, answered and never stored.
  */
 import { isObject, type JsonObject } from "@kontinuum/std";
-import type { AccessAttributes, Authenticator, Authorizer, UserInfo } from "../contract.ts";
+import type { AccessAttributes, Authenticator, UserInfo } from "../contract.ts";
 import type { RequestContext } from "../pipeline/context.ts";
 import { answerForm, sendObject } from "../registry/answer.ts";
 import type { SpecialHandler } from "../registry/handler.ts";
 import { readWriteBody } from "../registry/write-body.ts";
 import { apiVersionOf } from "../registry/resource-store.ts";
 import type { FieldError, ResourceDefinition } from "../resource.ts";
+import { plainText } from "../schema/json-value.ts";
 import { badRequest, invalid } from "../status/status.ts";
-import { authenticatedGroup, mastersGroup, withGroup } from "./identity.ts";
+import type { Access } from "./access.ts";
+import { authenticatedGroup, withGroup } from "./identity.ts";
 import type { Rbac } from "./rbac.ts";
 
 /** What reviews ask. */
 export interface ReviewSources {
-  readonly access: Authorizer;
+  readonly access: Access;
   readonly rbac: Rbac | undefined;
   readonly authenticators: readonly Authenticator[];
   readonly now: () => number;
@@ -139,14 +141,14 @@ async function review(
 function textLists(value: unknown): Record<string, readonly string[]> {
   const out: Record<string, readonly string[]> = {};
   if (isObject(value))
-    for (const [key, item] of Object.entries(value)) if (Array.isArray(item)) out[key] = item.map(String);
+    for (const [key, item] of Object.entries(value)) if (Array.isArray(item)) out[key] = item.map(plainText);
   return out;
 }
 
 function subjectOf(resource: ResourceDefinition, body: JsonObject): UserInfo {
   const spec = isObject(body["spec"]) ? body["spec"] : {};
   const name = text(spec, "user");
-  const groups = Array.isArray(spec["groups"]) ? spec["groups"].map(String) : [];
+  const groups = Array.isArray(spec["groups"]) ? spec["groups"].map(plainText) : [];
   if (name === "" && groups.length === 0)
     required(resource, "spec.user", 'Invalid value: "": at least one of user or group must be specified');
   const uid = text(spec, "uid");
@@ -154,7 +156,7 @@ function subjectOf(resource: ResourceDefinition, body: JsonObject): UserInfo {
 }
 
 async function rulesReview(
-  { rbac }: ReviewSources,
+  { access, rbac }: ReviewSources,
   resource: ResourceDefinition,
   body: JsonObject,
   user: UserInfo,
@@ -163,15 +165,16 @@ async function rulesReview(
   const namespace = text(spec, "namespace");
   if (namespace === "")
     required(resource, "spec.namespace", "Required value: namespace is required", "FieldValueRequired");
+  if (access.allowsEverything(user)) {
+    return {
+      resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }],
+      nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
+      incomplete: false,
+    };
+  }
   const held = (await rbac?.rulesFor(user, namespace)) ?? { rules: [], notes: [] };
-  const all = user.groups.includes(mastersGroup)
-    ? [
-        { verbs: ["*"], apiGroups: ["*"], resources: ["*"], resourceNames: [], nonResourceURLs: [] },
-        { verbs: ["*"], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: ["*"] },
-      ]
-    : held.rules;
   return {
-    resourceRules: all
+    resourceRules: held.rules
       .filter(({ resources }) => resources.length > 0)
       .map(({ verbs, apiGroups, resources, resourceNames }) => ({
         verbs,
@@ -179,7 +182,7 @@ async function rulesReview(
         resources,
         ...(resourceNames.length > 0 ? { resourceNames } : {}),
       })),
-    nonResourceRules: all
+    nonResourceRules: held.rules
       .filter(({ nonResourceURLs }) => nonResourceURLs.length > 0)
       .map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
     incomplete: held.notes.length > 0 || rbac === undefined,
@@ -205,7 +208,7 @@ async function tokenReview(
   const spec = isObject(body["spec"]) ? body["spec"] : {};
   const bearer = text(spec, "token");
   if (bearer === "") throw badRequest("token is required for TokenReview in authentication");
-  const audiences = Array.isArray(spec["audiences"]) ? spec["audiences"].map(String) : [];
+  const audiences = Array.isArray(spec["audiences"]) ? spec["audiences"].map(plainText) : [];
   for (const authenticator of authenticators) {
     const user = await authenticator.authenticate({
       bearer,

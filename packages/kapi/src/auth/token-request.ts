@@ -7,6 +7,8 @@ import type { SpecialHandler } from "../registry/handler.ts";
 import { readWriteBody } from "../registry/write-body.ts";
 import { timestamp } from "../registry/metadata.ts";
 import { parseWriteOptions } from "../registry/options.ts";
+import { printBadValue } from "../schema/field-error.ts";
+import { plainText } from "../schema/json-value.ts";
 import { badRequest, conflict, invalid, notFound } from "../status/status.ts";
 import type { BoundObject, ObjectReader, ServiceAccountTokens } from "./service-account-tokens.ts";
 
@@ -39,7 +41,7 @@ export function tokenRequestHandler(
         {
           reason: "FieldValueInvalid",
           field: "spec.expirationSeconds",
-          message: `Invalid value: ${JSON.stringify(asked)}: may not specify a duration less than 10 minutes`,
+          message: `Invalid value: ${printBadValue(asked)}: may not specify a duration less than 10 minutes`,
         },
       ]);
     }
@@ -82,13 +84,13 @@ async function boundObject(
 ): Promise<BoundObject | undefined> {
   const reference = spec["boundObjectRef"];
   if (!isObject(reference)) return undefined;
-  const boundKind = String(reference["kind"] ?? "");
+  const boundKind = plainText(reference["kind"] ?? "");
   const found = boundKinds[boundKind];
   if (!found)
     throw badRequest(
       `cannot bind token for serviceaccount ${JSON.stringify(account)} to object of kind ${JSON.stringify(boundKind)}`,
     );
-  const boundName = String(reference["name"] ?? "");
+  const boundName = plainText(reference["name"] ?? "");
   const object = await read(found.plural, found.namespaced ? namespace : "", boundName);
   if (!object) throw notFound({ group: "", plural: found.plural }, boundName);
   const uid = String(at(object, "metadata", "uid") ?? "");

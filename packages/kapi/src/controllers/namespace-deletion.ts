@@ -6,6 +6,7 @@
  */
 import type { Controller, ControllerContext, Transport } from "@kontinuum/controller";
 import { isObject, messageOf, type Edges, type JsonObject } from "@kontinuum/std";
+import { equalJson } from "../json/json.ts";
 import { namespaceFinalizers } from "../registry/deletion-rules.ts";
 import { finalizersOf, metaText, timestamp } from "../registry/metadata.ts";
 import type { ResourceSet } from "../registry/resource-set.ts";
@@ -169,7 +170,7 @@ export class NamespaceDeletion implements Controller {
     const now = timestamp(this.#options.edges.clock.now());
     let conditions: readonly unknown[] = present;
     for (const input of inputs) conditions = withCondition(conditions, input, now);
-    if (JSON.stringify(conditions) === JSON.stringify(present)) return;
+    if (equalJson(conditions, present)) return;
     await call(this.#options.transport, "PATCH", `${objectPath(this.#resource, "", name)}/status`, {
       status: { conditions },
     });

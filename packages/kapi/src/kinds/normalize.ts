@@ -5,11 +5,12 @@
  *
  * Works in place. After it, an object from JSON and the same object from protobuf are equal.
  */
-import { setOwn } from "../json/json.ts";
+import { setOwn, stringifyJson } from "../json/json.ts";
 import { CodedError, isObject, type JsonObject } from "@kontinuum/std";
 import type { Field, Message, Scalar, ValueType } from "../codec/messages.ts";
 import { canonicalTime, formatDuration, parseDuration } from "../codec/time.ts";
 import { absent, fillAbsent, zeroOf } from "../codec/zero.ts";
+import { jsonKind } from "../schema/json-value.ts";
 import { canonicalQuantity, quantityError } from "./quantity.ts";
 
 /** Deepest nesting of a body that is accepted. */
@@ -157,7 +158,7 @@ class Walk {
         if (value === null || value === undefined) return "0s";
         const parsed = typeof value === "string" ? parseDuration(value) : undefined;
         if (parsed === undefined) {
-          throw new CodedError("invalid_argument", `time: invalid duration ${JSON.stringify(value)}`);
+          throw new CodedError("invalid_argument", `time: invalid duration ${stringifyJson(value)}`);
         }
         return formatDuration(parsed);
       }
@@ -222,15 +223,6 @@ class Walk {
     );
   }
 }
-
-const jsonKind = (value: unknown): string =>
-  Array.isArray(value)
-    ? "array"
-    : typeof value === "boolean"
-      ? "bool"
-      : typeof value === "bigint"
-        ? "number"
-        : typeof value;
 
 const lastName = (name: string): string => name.slice(name.lastIndexOf(".") + 1);
 const goScalar: Readonly<Record<Scalar, string>> = {

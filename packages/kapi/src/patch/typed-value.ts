@@ -4,6 +4,7 @@
  */
 import { isObject } from "@kontinuum/std";
 import type { TypeNode } from "../resource.ts";
+import { isNumber } from "../schema/json-value.ts";
 import { FieldSetBuilder, type FieldSet } from "./field-set.ts";
 import { itemStep, printStep } from "./fields-v1.ts";
 
@@ -136,7 +137,15 @@ export function containersOf(type: TypeNode, value: unknown): FieldSet {
 const maxTypedErrors = 50;
 
 function jsonKind(value: unknown): string {
-  return value === null ? "null" : Array.isArray(value) ? "list" : isObject(value) ? "map" : typeof value;
+  return value === null
+    ? "null"
+    : Array.isArray(value)
+      ? "list"
+      : isObject(value)
+        ? "map"
+        : isNumber(value)
+          ? "number"
+          : typeof value;
 }
 
 function check(type: TypeNode, value: unknown, path: string, errors: string[]): void {

@@ -6,6 +6,7 @@ import { cloneJson } from "../json/json.ts";
 import { serverSideApply } from "../patch/index.ts";
 import type { RequestContext } from "../pipeline/context.ts";
 import type { ResourceDefinition } from "../resource.ts";
+import { plainText } from "../schema/json-value.ts";
 import { badRequest, StatusError } from "../status/status.ts";
 import type { RegistryDeps } from "./deps.ts";
 import { metadataOf, timestamp } from "./metadata.ts";
@@ -27,7 +28,7 @@ export function configurationOf(
   if (metadata["name"] === undefined) metadata["name"] = name;
   else if (metadata["name"] !== name)
     throw badRequest(
-      `the name of the object (${String(metadata["name"])}) does not match the name on the URL (${name})`,
+      `the name of the object (${plainText(metadata["name"])}) does not match the name on the URL (${name})`,
     );
   if (resource.namespaced && metadata["namespace"] === undefined) metadata["namespace"] = namespace;
   return configuration;

@@ -9,6 +9,7 @@ import { cloneJson } from "../json/json.ts";
 import { updateManagedFields } from "../patch/index.ts";
 import type { RequestContext } from "../pipeline/context.ts";
 import type { ResourceDefinition, StrategyContext } from "../resource.ts";
+import { plainText } from "../schema/json-value.ts";
 import { alreadyExists, badRequest, invalid, StatusError } from "../status/status.ts";
 import type { AdmissionRequest } from "../admission/admission.ts";
 import { isDeleting } from "../watch-cache/entry.ts";
@@ -58,12 +59,12 @@ export function checkTypeAndPlace(
   const { apiVersion: sentVersion, kind: sentKind } = object;
   if (sentVersion !== undefined && sentVersion !== "" && sentVersion !== apiVersion) {
     throw badRequest(
-      `the API version in the data (${String(sentVersion)}) does not match the expected API version (${apiVersion})`,
+      `the API version in the data (${plainText(sentVersion)}) does not match the expected API version (${apiVersion})`,
     );
   }
   if (sentKind !== undefined && sentKind !== "" && sentKind !== resource.kind) {
     throw badRequest(
-      `the kind in the data (${String(sentKind)}) does not match the expected kind (${resource.kind})`,
+      `the kind in the data (${plainText(sentKind)}) does not match the expected kind (${resource.kind})`,
     );
   }
   if ((sentKind === undefined || sentVersion === undefined) && resource.origin === "custom") {

@@ -3,6 +3,7 @@
  * selectors").
  */
 import { isObject } from "@kontinuum/std";
+import { plainText } from "../schema/json-value.ts";
 import { badRequest } from "../status/status.ts";
 
 /** Labels of an object. */
@@ -156,9 +157,9 @@ export function labelSelectorOf(value: unknown): LabelSelector {
   if (Array.isArray(matchExpressions)) {
     for (const expression of matchExpressions) {
       if (!isObject(expression) || typeof expression["key"] !== "string") return nothing;
-      const operator = operators[String(expression["operator"])];
+      const operator = operators[plainText(expression["operator"])];
       if (!operator) return nothing;
-      const values = Array.isArray(expression["values"]) ? expression["values"].map(String) : [];
+      const values = Array.isArray(expression["values"]) ? expression["values"].map(plainText) : [];
       requirements.push({ key: expression["key"], operator, values });
     }
   }

@@ -6,6 +6,8 @@
  */
 import { isObject, type JsonObject } from "@kontinuum/std";
 import type { FieldError, ResourceDefinition } from "../resource.ts";
+import { printBadValue } from "../schema/field-error.ts";
+import { jsonKind, plainText } from "../schema/json-value.ts";
 import { badRequest } from "../status/status.ts";
 import { equalJson } from "../json/json.ts";
 import { labelValueErrors, nameErrors, qualifiedNameErrors } from "./names.ts";
@@ -65,9 +67,8 @@ const texts = [
 ];
 
 function wrongType(field: string, value: unknown, type: string): never {
-  const found = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
   throw badRequest(
-    `json: cannot unmarshal ${found} into Go struct field ObjectMeta.metadata.${field} of type ${type}`,
+    `json: cannot unmarshal ${jsonKind(value)} into Go struct field ObjectMeta.metadata.${field} of type ${type}`,
   );
 }
 
@@ -168,7 +169,7 @@ function error(reason: FieldError["reason"], field: string, message: string): Fi
 }
 
 function invalidValue(field: string, value: unknown, why: string): FieldError {
-  return error("FieldValueInvalid", field, `Invalid value: ${JSON.stringify(value)}: ${why}`);
+  return error("FieldValueInvalid", field, `Invalid value: ${printBadValue(value)}: ${why}`);
 }
 
 /** Validates metadata of a new or changed object. */
@@ -209,7 +210,7 @@ export function labelErrors(labels: unknown, field: string): readonly FieldError
   const errors: FieldError[] = [];
   for (const [key, value] of Object.entries(labels)) {
     for (const why of qualifiedNameErrors(key)) errors.push(invalidValue(field, key, why));
-    for (const why of labelValueErrors(String(value))) errors.push(invalidValue(field, value, why));
+    for (const why of labelValueErrors(plainText(value))) errors.push(invalidValue(field, value, why));
   }
   return errors;
 }
@@ -219,7 +220,7 @@ function annotationErrors(annotations: unknown): readonly FieldError[] {
   const errors: FieldError[] = [];
   let size = 0;
   for (const [key, value] of Object.entries(annotations)) {
-    size += Buffer.byteLength(key) + Buffer.byteLength(String(value));
+    size += Buffer.byteLength(key) + Buffer.byteLength(plainText(value));
     for (const why of qualifiedNameErrors(key.toLowerCase()))
       errors.push(invalidValue("metadata.annotations", key, why));
   }

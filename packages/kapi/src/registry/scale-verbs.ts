@@ -5,6 +5,7 @@ import { at, isObject, type JsonObject } from "@kontinuum/std";
 import { cloneJson, equalJson } from "../json/json.ts";
 import type { RequestContext } from "../pipeline/context.ts";
 import type { ResourceDefinition } from "../resource.ts";
+import { printBadValue } from "../schema/field-error.ts";
 import { badRequest, invalid } from "../status/status.ts";
 import { answerForm, sendObject } from "./answer.ts";
 import { applyConfigurationTo } from "./apply.ts";
@@ -106,7 +107,7 @@ async function applied(
 function replicasOf(scale: JsonObject, name: string): number {
   const { kind } = scale;
   if (kind !== undefined && kind !== "Scale")
-    throw badRequest(`the body must be a Scale, not ${JSON.stringify(kind)}`);
+    throw badRequest(`the body must be a Scale, not ${printBadValue(kind)}`);
   const replicas = at(scale, "spec", "replicas") ?? 0;
   if (typeof replicas !== "number" || !Number.isInteger(replicas))
     throw badRequest("spec.replicas must be an integer");

@@ -4,6 +4,7 @@
 import { at, isObject, type JsonObject } from "@kontinuum/std";
 import type { SubresourceDefinition, TableColumn } from "../resource.ts";
 import { age } from "../kinds/columns/format.ts";
+import { plainText } from "../schema/json-value.ts";
 import { metadataOf, metaText } from "./metadata.ts";
 
 /** Where a kind keeps what Scale shows. */
@@ -53,19 +54,19 @@ function selectorText(value: unknown): string {
   const labels = structured ? value["matchLabels"] : value;
   const terms: string[] = [];
   if (isObject(labels))
-    for (const key of Object.keys(labels).sort()) terms.push(`${key}=${String(labels[key])}`);
+    for (const key of Object.keys(labels).sort()) terms.push(`${key}=${plainText(labels[key])}`);
   const expressions = structured && Array.isArray(value["matchExpressions"]) ? value["matchExpressions"] : [];
   for (const expression of expressions) {
     if (!isObject(expression)) continue;
-    const key = String(expression["key"]);
-    const values = Array.isArray(expression["values"]) ? expression["values"].join(",") : "";
+    const key = plainText(expression["key"]);
+    const values = Array.isArray(expression["values"]) ? expression["values"].map(plainText).join(",") : "";
     const forms: Record<string, string> = {
       In: `${key} in (${values})`,
       NotIn: `${key} notin (${values})`,
       Exists: key,
       DoesNotExist: `!${key}`,
     };
-    const form = forms[String(expression["operator"])];
+    const form = forms[plainText(expression["operator"])];
     if (form) terms.push(form);
   }
   return terms.join(",");

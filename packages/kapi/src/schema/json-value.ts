@@ -1,6 +1,6 @@
 /**
  * Questions asked of JSON trees beside what `json/` offers: own-key access, integers in either
- * representation, and printing in a fixed key order.
+ * representation, printing in a fixed key order and for people.
  *
  * Trees hold `null`, booleans, numbers, bigints (integers beyond 2^53), strings, arrays and plain objects.
  */
@@ -28,6 +28,19 @@ export function printJson(value: unknown, sorted = false): string {
     return `{${pairs.join(",")}}`;
   }
   return JSON.stringify(value) ?? "null";
+}
+
+/** A value for a message: a string as it is, anything else as JSON. Never throws, as `String` does for `{"toString":1}`. */
+export function plainText(value: unknown): string {
+  return typeof value === "string" ? value : printJson(value);
+}
+
+/** A JSON value's kind as Go's decoder names it: `array`, `bool`, `null`, `number`, `object` or `string`. */
+export function jsonKind(value: unknown): string {
+  if (value === null || value === undefined) return "null";
+  if (Array.isArray(value)) return "array";
+  if (typeof value === "boolean") return "bool";
+  return isNumber(value) ? "number" : typeof value;
 }
 
 /** True for an integer in either representation. */

@@ -1,7 +1,7 @@
 /**
  * Rules of nodes and of what schedules and runs pods on them: priorities, runtimes, leases.
  */
-import { equalJson } from "../../json/json.ts";
+import { equalJson, stringifyJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { child, has, items, number, setDefaults, text, texts } from "../read.ts";
@@ -38,7 +38,7 @@ const node: KindRules = {
       if (pairs.has(pair))
         errors.push({
           ...duplicate(here, taint),
-          message: `Duplicate value: ${JSON.stringify(taint)}: taints must be unique by key and effect pair`,
+          message: `Duplicate value: ${stringifyJson(taint)}: taints must be unique by key and effect pair`,
         });
       pairs.add(pair);
     }
