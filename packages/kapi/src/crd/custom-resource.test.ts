@@ -261,12 +261,37 @@ describe("custom resources", () => {
     });
     assert.deepEqual(create(resource, widget({ n: 2147483647, m: 9223372036854775807n })), []);
     assert.deepEqual(create(resource, widget({ n: 2147483648 })), [
-      '<nil>: Invalid value: "": Checked value must be of type integer with format int32 in spec.n',
+      "spec.n: Invalid value: 2147483648: Checked value must be of type integer with format int32 in spec.n",
     ]);
+    assert.equal(create(resource, widget({ n: 99999999999999999999n })).length, 1);
+    assert.equal(create(resource, widget({ n: -2147483649 })).length, 1);
     assert.match(
       create(resource, widget({ m: 9223372036854775808n })).join(),
-      /type integer \(default format\) in spec\.m/,
+      /^spec\.m: Invalid value: 9223372036854775808: .*type integer \(default format\) in spec\.m/,
     );
+  });
+
+  test("numbers fit their format", () => {
+    const resource = specResource({
+      type: "object",
+      properties: {
+        f: { type: "number", format: "float" },
+        d: { type: "number", format: "double" },
+        u: { type: "integer", format: "uint32" },
+        l: { type: "integer", format: "int64" },
+      },
+    });
+    assert.deepEqual(
+      create(resource, widget({ f: 3.4e38, d: 1.7e308, u: 4294967295, l: -9223372036854775808n })),
+      [],
+    );
+    assert.deepEqual(create(resource, widget({ f: -1e39 })), [
+      "spec.f: Invalid value: -1e+39: Checked value must be of type number with format float in spec.f",
+    ]);
+    assert.equal(create(resource, widget({ f: 10n ** 39n })).length, 1);
+    assert.equal(create(resource, widget({ u: -1 })).length, 1);
+    assert.equal(create(resource, widget({ u: 4294967296 })).length, 1);
+    assert.equal(create(resource, widget({ l: 9223372036854775808n })).length, 1);
   });
 
   test("rules: message expression, field path, reason, optional old value", () => {

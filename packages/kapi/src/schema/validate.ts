@@ -127,19 +127,37 @@ function isMultiple(value: number | bigint, step: number | bigint): boolean {
 /** Failures that name their place in the text only: upstream reports them at the nil path. */
 const atNowhere = (detail: string): FieldError => invalid("<nil>", "", detail);
 
-const ranges: ReadonlyMap<string, readonly [bigint, bigint]> = new Map([
+const integerRanges: ReadonlyMap<string, readonly [bigint, bigint]> = new Map([
   ["int32", [-(2n ** 31n), 2n ** 31n - 1n]],
   ["int64", [-(2n ** 63n), 2n ** 63n - 1n]],
+  ["uint32", [0n, 2n ** 32n - 1n]],
+  ["uint64", [0n, 2n ** 64n - 1n]],
 ]);
+const defaultRange: readonly [bigint, bigint] = [-(2n ** 63n), 2n ** 63n - 1n];
+const singlePrecision = new Set(["float", "float32"]);
 
-/** Numbers must fit their format; integers without one fit 64 bits. */
-function rangeCheck({ type, format }: SchemaNode): Check | undefined {
-  const [min, max] = ranges.get(format) ?? ranges.get("int64") ?? [];
-  if (type !== "integer" || min === undefined || max === undefined) return undefined;
-  const wanted = format === "" ? "(default format)" : `with format ${format}`;
+/**
+ * Whether a number fits its type and format, `undefined` when there is nothing to check: integers without a format fit
+ * 64 bits, and `double` holds every number a body can carry.
+ */
+function fitsFormat({ type, format }: SchemaNode): ((value: number | bigint) => boolean) | undefined {
+  if (type === "integer") {
+    const [min, max] = integerRanges.get(format) ?? defaultRange;
+    return (value) => !isInteger(value) || (value >= min && value <= max);
+  }
+  if (singlePrecision.has(format)) return (value) => Number.isFinite(Math.fround(Number(value)));
+  return undefined;
+}
+
+/** Upstream reports these at the nil path; naming the field is more use to whoever has to mend it. */
+function rangeCheck(schema: SchemaNode): Check | undefined {
+  const fits = fitsFormat(schema);
+  if (!fits) return undefined;
+  const type = schema.type === "" ? "number" : schema.type;
+  const wanted = schema.format === "" ? `${type} (default format)` : `${type} with format ${schema.format}`;
   return (value, path, found) => {
-    if (isInteger(value) && (value < min || value > max))
-      found.push(atNowhere(`Checked value must be of type integer ${wanted} in ${path}`));
+    if (isNumber(value) && !fits(value))
+      found.push(invalid(path, value, `Checked value must be of type ${wanted} in ${path}`));
   };
 }
 
