@@ -202,12 +202,19 @@ export class CrdLifecycle implements Controller {
     const { cache } = storage.of(resource);
     await cache.fresh();
     const namespaces = new Set(cache.list().map((entry) => entry.namespace));
+    // One namespace that holds what can't be deleted does not keep the others full.
+    const failures: unknown[] = [];
     for (const namespace of namespaces) {
       const place = namespace === "" ? "" : `namespaces/${encodeURIComponent(namespace)}/`;
-      await call(transport, "DELETE", `/apis/${group}/${resource.version}/${place}${plural}`, {
-        propagationPolicy: "Background",
-      });
+      try {
+        await call(transport, "DELETE", `/apis/${group}/${resource.version}/${place}${plural}`, {
+          propagationPolicy: "Background",
+        });
+      } catch (error) {
+        failures.push(error);
+      }
     }
+    if (failures.length > 0) throw failures[0];
     await cache.fresh();
     return cache.size;
   }

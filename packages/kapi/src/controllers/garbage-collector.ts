@@ -3,10 +3,11 @@
  *
  * The index of who owns whom is kept from the watch caches of every deletable resource and only says where to look.
  * Every decision is made on objects read from the store itself: an owner is absent when the store has no such
- * object, or one with another uid.
+ * object, or one with another uid. What can't be decoded is never deleted here, and an owner that can't be decoded
+ * still owns.
  */
 import type { Controller, ControllerContext, Transport } from "@kontinuum/controller";
-import { isObject, messageOf, type Edges, type JsonObject } from "@kontinuum/std";
+import { isObject, messageOf, stringAt, type Edges, type JsonObject } from "@kontinuum/std";
 import {
   finalizersOf,
   foregroundFinalizer,
@@ -46,6 +47,9 @@ interface OwnerRef {
   readonly raw: JsonObject;
 }
 
+/** An owner as the index remembers it. */
+type OwnerName = Pick<OwnerRef, "kind" | "name" | "uid">;
+
 interface Followed {
   readonly resource: ResourceDefinition;
   readonly store: ResourceStore;
@@ -61,7 +65,7 @@ export class GarbageCollector implements Controller {
   readonly #followed = new Map<string, Followed>();
   /** Storage keys of dependents by owner uid, and the owners of each dependent. */
   readonly #dependents = new Map<string, Set<string>>();
-  readonly #owners = new Map<string, readonly string[]>();
+  readonly #owners = new Map<string, readonly OwnerName[]>();
   /** Storage keys of owners that wait for their dependents to go, by uid. */
   readonly #waiting = new Map<string, string>();
 
@@ -118,15 +122,15 @@ export class GarbageCollector implements Controller {
   /** Keeps the index and says what to look at. */
   #seen({ key, entry, previous }: Change): readonly string[] {
     const work: string[] = [];
-    const owners = entry && entry.error === undefined ? ownersOf(entry).map(({ uid }) => uid) : [];
+    const owners = entry ? ownersOf(entry).map(({ kind, name, uid }) => ({ kind, name, uid })) : [];
     const before = this.#owners.get(key) ?? [];
-    for (const uid of before) {
-      if (owners.includes(uid)) continue;
+    for (const { uid } of before) {
+      if (owners.some((owner) => owner.uid === uid)) continue;
       const set = this.#dependents.get(uid);
       set?.delete(key);
       if (set?.size === 0) this.#dependents.delete(uid);
     }
-    for (const uid of owners) {
+    for (const { uid } of owners) {
       const set = this.#dependents.get(uid);
       if (set) set.add(key);
       else this.#dependents.set(uid, new Set([key]));
@@ -135,15 +139,29 @@ export class GarbageCollector implements Controller {
     else this.#owners.delete(key);
     if (owners.length > 0 && entry && !isDeleting(entry)) work.push(`dependent ${key}`);
     if (entry && isGoing(entry)) work.push(`owner ${key}`);
-    if (!entry && previous) {
-      for (const dependent of this.#dependents.get(previous.uid) ?? []) work.push(`dependent ${dependent}`);
+    if (!entry) {
+      for (const dependent of previous ? (this.#dependents.get(previous.uid) ?? []) : this.#dependentsOn(key))
+        work.push(`dependent ${dependent}`);
       // Owners that wait for this one in the foreground are looked at again at once.
-      for (const uid of before) {
+      for (const { uid } of before) {
         const owner = this.#waiting.get(uid);
         if (owner) work.push(`owner ${owner}`);
       }
     }
     return work;
+  }
+
+  /**
+   * Dependents of whatever is stored under a key. An object that can't be decoded has no uid to look up, so that its
+   * end is noticed by its kind and name; rare enough to go through all dependents.
+   */
+  *#dependentsOn(key: string): Iterable<string> {
+    const place = this.#placeOf(key);
+    if (!place) return;
+    const { kind } = place.resource;
+    const name = key.slice(key.lastIndexOf("/") + 1);
+    for (const [dependent, owners] of this.#owners)
+      if (owners.some((owner) => owner.kind === kind && owner.name === name)) yield dependent;
   }
 
   #placeOf(key: string): Followed | undefined {
@@ -333,10 +351,10 @@ function ownersOf(entry: CacheEntry): readonly OwnerRef[] {
   const owners = metadataOf(entryObject(entry))["ownerReferences"];
   if (!Array.isArray(owners)) return [];
   return owners.filter(isObject).map((raw) => ({
-    apiVersion: String(raw["apiVersion"] ?? ""),
-    kind: String(raw["kind"] ?? ""),
-    name: String(raw["name"] ?? ""),
-    uid: String(raw["uid"] ?? ""),
+    apiVersion: stringAt(raw, "apiVersion") ?? "",
+    kind: stringAt(raw, "kind") ?? "",
+    name: stringAt(raw, "name") ?? "",
+    uid: stringAt(raw, "uid") ?? "",
     blocking: raw["blockOwnerDeletion"] === true,
     raw,
   }));

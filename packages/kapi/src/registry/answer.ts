@@ -90,7 +90,7 @@ export async function sendList(
   const { store, entries } = page;
   for (const entry of page.broken)
     context.warn(
-      `${resource.plural} ${entry.key} can't be decoded and is left out; delete it to be rid of this warning`,
+      `${resource.plural} ${entry.key} can't be decoded and is left out; reading it by name says why and how to remove it`,
     );
   await store.prepareForms(resource, entries);
   const meta = {

@@ -1,13 +1,18 @@
 /**
  * Delete and deletecollection: preconditions, propagation, finalizers, grace, removal.
+ *
+ * What can't be decoded is removed only when the request says so: nobody can tell what it held, so neither its
+ * finalizers nor its dependents are honoured. Preconditions, admission and dry run hold for it as for everything.
  */
-import { isObject, type JsonObject } from "@kontinuum/std";
+import type { JsonObject } from "@kontinuum/std";
 import type { AdmissionRequest } from "../admission/admission.ts";
 import { cloneJson } from "../json/json.ts";
 import type { RequestContext } from "../pipeline/context.ts";
-import type { FieldError, ResourceDefinition } from "../resource.ts";
-import { badRequest, conflict, invalid, notFound, StatusError } from "../status/status.ts";
+import type { ResourceDefinition } from "../resource.ts";
+import { invalid as invalidField } from "../schema/field-error.ts";
+import { conflict, invalid, notFound, StatusError } from "../status/status.ts";
 import { encodeStored, entryObject, type CacheEntry } from "../watch-cache/entry.ts";
+import { ignoreReadErrorOption, type DeleteOptions, type Propagation } from "./delete-options.ts";
 import { beginDeletion, gracePeriod, isHeld } from "./deletion-rules.ts";
 import type { RegistryDeps } from "./deps.ts";
 import {
@@ -20,85 +25,9 @@ import {
   timestamp,
 } from "./metadata.ts";
 import { withRevision, type ResourceStore } from "./resource-store.ts";
+import { undecodable } from "./update.ts";
 
 const maxRounds = 10;
-
-/** What becomes of dependents. */
-export type Propagation = "Orphan" | "Background" | "Foreground";
-
-/** Options of a delete. */
-export interface DeleteOptions {
-  readonly dryRun: boolean;
-  readonly propagation: Propagation | undefined;
-  readonly gracePeriodSeconds: number | undefined;
-  readonly uid: string | undefined;
-  readonly resourceVersion: string | undefined;
-}
-
-/** Reads options from the body, or from the query when there is no body. Fails with 400 and 422. */
-export function parseDeleteOptions(context: RequestContext, body: JsonObject | undefined): DeleteOptions {
-  const source: JsonObject = body ?? fromQuery(context);
-  if (body && body["kind"] !== undefined && body["kind"] !== "DeleteOptions") {
-    throw badRequest(`the body of a delete must be DeleteOptions, not ${String(body["kind"])}`);
-  }
-  const errors: FieldError[] = [];
-  const dryRuns = Array.isArray(source["dryRun"]) ? source["dryRun"] : [];
-  for (const value of dryRuns) {
-    if (value !== "All")
-      errors.push({
-        reason: "FieldValueNotSupported",
-        field: "dryRun",
-        message: `Unsupported value: ${JSON.stringify(value)}: supported values: "All"`,
-      });
-  }
-  let propagation: Propagation | undefined;
-  const policy = source["propagationPolicy"];
-  const orphan = source["orphanDependents"];
-  if (policy === "Orphan" || policy === "Background" || policy === "Foreground") propagation = policy;
-  else if (policy !== undefined && policy !== null && policy !== "") {
-    errors.push({
-      reason: "FieldValueNotSupported",
-      field: "propagationPolicy",
-      message: `Unsupported value: ${JSON.stringify(policy)}: supported values: "Background", "Foreground", "Orphan"`,
-    });
-  }
-  if (typeof orphan === "boolean") {
-    if (propagation !== undefined) {
-      errors.push({
-        reason: "FieldValueInvalid",
-        field: "propagationPolicy",
-        message: `Invalid value: ${JSON.stringify(policy)}: orphanDependents and deletionPropagation cannot be both set`,
-      });
-    }
-    propagation = orphan ? "Orphan" : "Background";
-  }
-  const grace = source["gracePeriodSeconds"];
-  if (grace !== undefined && grace !== null && (typeof grace !== "number" || !Number.isInteger(grace)))
-    throw badRequest("gracePeriodSeconds must be an integer");
-  if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", errors);
-  const preconditions = isObject(source["preconditions"]) ? source["preconditions"] : {};
-  const { uid, resourceVersion } = preconditions;
-  return {
-    dryRun: dryRuns.length > 0,
-    propagation,
-    gracePeriodSeconds: typeof grace === "number" ? grace : undefined,
-    uid: typeof uid === "string" ? uid : undefined,
-    resourceVersion: typeof resourceVersion === "string" ? resourceVersion : undefined,
-  };
-}
-
-function fromQuery(context: RequestContext): JsonObject {
-  const { query } = context;
-  const dryRun = query.getAll("dryRun").filter((value) => value !== "");
-  const grace = context.parameter("gracePeriodSeconds");
-  const orphan = context.parameter("orphanDependents");
-  return {
-    dryRun,
-    propagationPolicy: context.parameter("propagationPolicy"),
-    ...(grace === undefined ? {} : { gracePeriodSeconds: Number(grace) }),
-    ...(orphan === undefined ? {} : { orphanDependents: orphan === "true" || orphan === "1" }),
-  };
-}
 
 /** What a delete did. */
 export interface Deleted {
@@ -127,33 +56,48 @@ export async function deleteObject(deps: RegistryDeps, request: DeleteRequest): 
     const outcome =
       entry.error === undefined
         ? await attempt(deps, request, store, entry)
-        : await dropBroken(request, store, entry);
+        : await dropBroken(deps, request, store, entry);
     if (outcome) return outcome;
   }
   throw conflict(resource, name);
 }
 
+/** Removes what can't be decoded, when that was asked for. Fails with 500 `StorageReadError` otherwise. */
 async function dropBroken(
-  request: DeleteRequest,
-  store: ResourceStore,
-  entry: CacheEntry,
-): Promise<Deleted | undefined> {
-  const object: JsonObject = { metadata: { name: entry.name } };
-  if (request.options.dryRun) return { removed: true, object };
-  const written = await store.delete(entry.key, entry.revision);
-  return written.done ? { removed: true, object } : undefined;
-}
-
-/** One round; `undefined` when the object changed meanwhile. */
-async function attempt(
   deps: RegistryDeps,
   request: DeleteRequest,
   store: ResourceStore,
   entry: CacheEntry,
 ): Promise<Deleted | undefined> {
-  const { context, resource, namespace, name, options } = request;
-  const object = await currentObject(resource, store, entry);
+  const { context, name, options } = request;
+  if (!options.ignoreReadError) throw undecodable(entry);
+  const object: JsonObject = {
+    metadata: {
+      name,
+      ...(entry.uid === "" ? {} : { uid: entry.uid }),
+      resourceVersion: String(entry.revision),
+    },
+  };
   checkPreconditions(request, object);
+  await admit(deps, request, undefined);
+  if (options.dryRun) return { removed: true, object };
+  const written = await store.delete(entry.key, entry.revision);
+  if (!written.done) return undefined;
+  deps.edges.log.warn("an object that can't be decoded was deleted on request", {
+    storageKey: entry.key,
+    user: context.user.name,
+    reason: entry.error,
+  });
+  return { removed: true, object: withRevision(object, written.revision) };
+}
+
+/** Asks admission. `object` is absent when it can't be decoded. */
+async function admit(
+  deps: RegistryDeps,
+  request: DeleteRequest,
+  object: JsonObject | undefined,
+): Promise<void> {
+  const { context, resource, namespace, name, options } = request;
   const admission: AdmissionRequest = {
     operation: "DELETE",
     resource,
@@ -175,6 +119,19 @@ async function attempt(
   };
   await deps.admission.mutate(admission);
   await deps.admission.validate(admission);
+}
+
+/** One round; `undefined` when the object changed meanwhile. */
+async function attempt(
+  deps: RegistryDeps,
+  request: DeleteRequest,
+  store: ResourceStore,
+  entry: CacheEntry,
+): Promise<Deleted | undefined> {
+  const { resource, options } = request;
+  const object = await currentObject(resource, store, entry);
+  checkPreconditions(request, object);
+  await admit(deps, request, object);
   const now = deps.edges.clock.now();
   const marked = cloneJson(object);
   const already = metaText(object, "deletionTimestamp") !== "";
@@ -272,12 +229,31 @@ function finalizersAfter(
   return others;
 }
 
-/** Deletes what matches, one after another; answers what was there. */
+/** Objects of a collection. */
+export interface CollectionEntries {
+  readonly entries: readonly CacheEntry[];
+  /** Those that can't be decoded; no selector tells whether they are meant. */
+  readonly broken: readonly CacheEntry[];
+}
+
+/**
+ * Deletes what matches, one after another; answers what was there. What can't be decoded stays: when any is among an
+ * unselected collection, the answer is 500 `StorageReadError` after everything else was deleted.
+ */
 export async function deleteMatching(
   deps: RegistryDeps,
   request: Omit<DeleteRequest, "name" | "namespace">,
-  entries: readonly CacheEntry[],
+  { entries, broken }: CollectionEntries,
 ): Promise<readonly CacheEntry[]> {
+  if (request.options.ignoreReadError) {
+    throw invalid({ group: "meta.k8s.io", kind: "DeleteOptions" }, "", [
+      invalidField(
+        ignoreReadErrorOption,
+        true,
+        "is not allowed with DELETECOLLECTION, try again after removing the option",
+      ),
+    ]);
+  }
   const done: CacheEntry[] = [];
   for (const entry of entries) {
     if (request.context.signal.aborted) break;
@@ -288,5 +264,7 @@ export async function deleteMatching(
     }
     done.push(entry);
   }
+  const [unread] = broken;
+  if (unread) throw undecodable(unread);
   return done;
 }

@@ -6,6 +6,7 @@ import { decodeProtobuf } from "../codec/index.ts";
 import { cloneJson } from "../json/json.ts";
 import type { RequestContext } from "../pipeline/context.ts";
 import type { ResourceDefinition, SubresourceDefinition, Verb } from "../resource.ts";
+import { printBadValue } from "../schema/field-error.ts";
 import {
   badRequest,
   conflict,
@@ -19,7 +20,8 @@ import { sendValue } from "../wire/respond.ts";
 import { applyConfigurationTo, configurationOf } from "./apply.ts";
 import { answerForm, type AnswerForm, sendEntry, sendList, sendObject } from "./answer.ts";
 import { checkTypeAndPlace, createObject } from "./create.ts";
-import { deleteMatching, deleteObject, parseDeleteOptions } from "./delete.ts";
+import { deleteMatching, deleteObject } from "./delete.ts";
+import { parseDeleteOptions } from "./delete-options.ts";
 import type { RegistryDeps } from "./deps.ts";
 import { metadataOf, metaText, normalizeMetadata } from "./metadata.ts";
 import { parseListOptions, parseWriteOptions, type WriteOptions } from "./options.ts";
@@ -222,7 +224,7 @@ export class RegistryHandler {
           {
             reason: "FieldValueInvalid",
             field: "metadata.name",
-            message: `Invalid value: ${JSON.stringify(metadata["name"] ?? "")}: field is immutable`,
+            message: `Invalid value: ${printBadValue(metadata["name"] ?? "")}: field is immutable`,
           },
         ]);
       }
@@ -322,17 +324,13 @@ export class RegistryHandler {
     const body = await readObjectBody(context.request, decodeProtobuf);
     const options = parseDeleteOptions(context, body?.value);
     const page = await listEntries(this.#deps, resource, this.#namespace(context, resource), listOptions);
-    const entries = await deleteMatching(this.#deps, { context, resource, options }, [
-      ...page.entries,
-      ...page.broken,
-    ]);
-    return sendList(
-      context,
-      resource,
-      form,
-      { ...page, broken: [], entries: entries.filter((entry) => entry.error === undefined) },
-      this.#now(),
+    const selective = !listOptions.labels.empty || !listOptions.fields.empty;
+    const entries = await deleteMatching(
+      this.#deps,
+      { context, resource, options },
+      { entries: page.entries, broken: selective ? [] : page.broken },
     );
+    return sendList(context, resource, form, { ...page, entries }, this.#now());
   }
 
   #subresource(

@@ -23,6 +23,7 @@ export interface WriteOptions {
   readonly force: boolean;
 }
 
+/** In bytes. */
 const maxManagerLength = 128;
 
 function optionErrors(kind: string, errors: readonly FieldError[]): void {
@@ -65,7 +66,7 @@ export function parseWriteOptions(
       message: "Required value: is required for apply patch",
     });
   }
-  if (manager !== undefined && manager.length > maxManagerLength) {
+  if (manager !== undefined && Buffer.byteLength(manager) > maxManagerLength) {
     errors.push({
       reason: "FieldValueTooLong",
       field: "fieldManager",
@@ -79,7 +80,7 @@ export function parseWriteOptions(
       message: `Invalid value: ${JSON.stringify(manager)}: should only contain printable characters`,
     });
   }
-  const force = context.parameter("force");
+  const force = queryFlag(context, "force");
   if (force !== undefined && kind === "PatchOptions" && !apply) {
     errors.push({
       reason: "FieldValueForbidden",
@@ -92,7 +93,7 @@ export function parseWriteOptions(
     dryRun: dryRuns.length > 0,
     fieldValidation: validation === "Ignore" || validation === "Strict" ? validation : "Warn",
     fieldManager: manager ?? defaultManager(header(context.request, "user-agent")),
-    force: force === "true" || force === "1",
+    force: force ?? false,
   };
 }
 
@@ -121,10 +122,10 @@ function integer(context: RequestContext, name: string): number | undefined {
   return value;
 }
 
-function flag(context: RequestContext, name: string): boolean | undefined {
+/** A boolean of the query, read as the API server reads it: everything but `false` and `0` is true. */
+export function queryFlag(context: RequestContext, name: string): boolean | undefined {
   const text = context.query.get(name);
-  if (text === null) return undefined;
-  return text === "" || text === "1" || text.toLowerCase() === "true" || text.toLowerCase() === "t";
+  return text === null ? undefined : text !== "0" && text.toLowerCase() !== "false";
 }
 
 /** Reads list options. `watch`: the request is a watch. Fails with 400 and 422. */
@@ -135,7 +136,7 @@ export function parseListOptions(
 ): ListOptions {
   const version = integer(context, "resourceVersion");
   const match = context.parameter("resourceVersionMatch");
-  const initial = flag(context, "sendInitialEvents");
+  const initial = queryFlag(context, "sendInitialEvents");
   const token = watch ? undefined : context.parameter("continue");
   const errors: FieldError[] = [];
   const forbid = (field: string, why: string): void => {
@@ -181,7 +182,7 @@ export function parseListOptions(
     resourceVersion: version,
     match: match === "Exact" || match === "NotOlderThan" ? match : undefined,
     sendInitialEvents: initial,
-    bookmarks: flag(context, "allowWatchBookmarks") ?? false,
+    bookmarks: queryFlag(context, "allowWatchBookmarks") ?? false,
     timeoutSeconds: integer(context, "timeoutSeconds"),
   };
 }

@@ -6,7 +6,8 @@ import type { RequestContext } from "../pipeline/context.ts";
 import type { ResourceDefinition } from "../resource.ts";
 import { badRequest, conflict } from "../status/status.ts";
 import { sendValue } from "../wire/respond.ts";
-import { deleteObject, parseDeleteOptions } from "./delete.ts";
+import { deleteObject } from "./delete.ts";
+import { parseDeleteOptions } from "./delete-options.ts";
 import type { RegistryDeps } from "./deps.ts";
 import type { SpecialHandler } from "./handler.ts";
 import { readWriteBody } from "./write-body.ts";
@@ -71,12 +72,18 @@ async function evict(
 ): Promise<void> {
   const { value } = await readWriteBody(context, resource);
   if (value["kind"] !== "Eviction") throw badRequest("the body must be an Eviction");
-  const sent = value["deleteOptions"];
-  const options = parseDeleteOptions(
-    context,
-    isObject(sent) ? { ...sent, kind: "DeleteOptions" } : undefined,
-  );
+  const { dryRun } = parseWriteOptions(context, "CreateOptions");
+  const sent = value["deleteOptions"] ?? {};
+  if (!isObject(sent)) throw badRequest("deleteOptions must be an object");
+  const options = parseDeleteOptions(context, { ...sent, kind: "DeleteOptions" });
   const { namespace, name } = context.info;
-  await deleteObject(deps, { context, resource, namespace, name, options });
+  await deleteObject(deps, {
+    context,
+    resource,
+    namespace,
+    name,
+    // Either place may ask for a dry run: the one of the request and the one of the delete it stands for.
+    options: { ...options, dryRun: options.dryRun || dryRun },
+  });
   return sendValue(context, 201, success);
 }

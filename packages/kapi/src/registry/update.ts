@@ -14,6 +14,7 @@ import type { ResourceDefinition } from "../resource.ts";
 import { conflict, invalid, notFound, StatusError } from "../status/status.ts";
 import type { CacheEntry } from "../watch-cache/entry.ts";
 import { checkTypeAndPlace, refine, strategyContext } from "./create.ts";
+import { ignoreReadErrorOption } from "./delete-options.ts";
 import type { RegistryDeps } from "./deps.ts";
 import { otherVersions } from "./other-versions.ts";
 import { isRemovable } from "./deletion-rules.ts";
@@ -104,12 +105,12 @@ export async function updateObject(deps: RegistryDeps, request: UpdateRequest): 
   throw conflict(resource, name);
 }
 
-/** 500 for stored bytes that are no object. */
+/** 500 for stored bytes that are no object; says how to be rid of them. */
 export function undecodable(entry: CacheEntry): StatusError {
   return new StatusError(
     500,
     "StorageReadError",
-    `the stored object ${entry.key} can't be decoded: ${entry.error ?? ""}; delete it to go on`,
+    `the stored object ${entry.key} can't be decoded: ${entry.error ?? ""}; to remove it, whatever its finalizers said, delete it with ${ignoreReadErrorOption}=true`,
   );
 }
 

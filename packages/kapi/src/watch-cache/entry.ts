@@ -15,6 +15,7 @@ export interface CacheEntry {
   readonly key: string;
   readonly namespace: string;
   readonly name: string;
+  /** Empty when there is none, or none can be read. */
   readonly uid: string;
   /** Revision of the last change: `metadata.resourceVersion`. */
   readonly revision: number;
@@ -84,14 +85,15 @@ export function decodeEntry(
   const key = kv.key.toString("utf8");
   const { namespace, name } = splitKey(key, prefix, resource.namespaced);
   const base = { key, namespace, name, revision: kv.modRevision };
+  let object: unknown;
   try {
-    const object = parseJson(kv.value.toString("utf8"));
+    object = parseJson(kv.value.toString("utf8"));
     return { ...base, ...shapeOf(object, kv.value, resource, namespace, name, refine) };
   } catch (error) {
     const text = error instanceof Error ? error.message : "undecodable";
     return {
       ...base,
-      uid: "",
+      uid: stringAt(object, "metadata", "uid") ?? "",
       apiVersion: "",
       kind: resource.kind,
       rest: empty,
