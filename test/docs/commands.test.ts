@@ -6,7 +6,7 @@
  */
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { glob, mkdtemp, readFile, rm } from "node:fs/promises";
+import { glob, mkdir, mkdtemp, readFile, rm, symlink } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { after, before, test } from "node:test";
@@ -22,6 +22,7 @@ const runElsewhere: readonly { readonly pattern: RegExp; readonly by: string }[]
   { pattern: /^make demo$/, by: "test/thread/kill.test.ts" },
   { pattern: /^make test$/, by: "scripts/test.ts" },
   { pattern: /^npm ci --ignore-scripts$/, by: "Makefile" },
+  { pattern: /^bin\/krytond &$/, by: "test/kryton/krytond.test.ts" },
 ];
 
 interface Shown {
@@ -59,6 +60,7 @@ async function shownCommands(): Promise<Shown[]> {
 
 let demo: Running;
 let folder: string;
+let work: string;
 const environment: NodeJS.ProcessEnv = { ...process.env };
 
 before(async () => {
@@ -80,6 +82,11 @@ before(async () => {
     },
     120_000,
   );
+  // Commands run in a folder of their own that looks like the project, so that what they write stays out of it.
+  work = path.join(folder, "work");
+  await mkdir(work);
+  for (const name of ["bin", "packages"]) await symlink(path.join(root, name), path.join(work, name));
+  environment["KRYTON_URL"] = addressOf("Machine API");
   environment["KUBECONFIG"] = path.join(folder, "kontinuum.yaml");
   environment["PATH"] = `${path.dirname(String(kubectl))}:${process.env["PATH"] ?? ""}`;
 });
@@ -113,9 +120,18 @@ test("every command shown is run", { skip, timeout: 240_000 }, async (t) => {
         environment[assigned[1] ?? ""] = assigned[2] ?? "";
         return;
       }
-      if (/^kubectl .* (-w|--watch)\b/.test(command)) return watches(here(command));
+      const evaluated = /^(\w+)=\$\((.*)\)$/.exec(here(command));
+      if (evaluated) {
+        const answer = await shell(evaluated[2] ?? "");
+        assert.equal(answer.code, 0, answer.stderr);
+        environment[evaluated[1] ?? ""] = answer.stdout.trim();
+        return;
+      }
+      if (/^(kubectl|bin\/krytonctl) .*(-w|--watch)\b/.test(command)) return watches(here(command));
       if (command.startsWith("bin/kontinuum zone add")) return addsZone(here(command));
-      if (/^([A-Z_]+=\S+ )*(kubectl|helm|curl|bin\/(kontinuum|krytonctl)|node|npm run) /.test(command)) {
+      if (
+        /^([A-Z_]+=\S+ )*(kubectl|helm|curl|bin\/(kontinuum|krytonctl)|node|npm run|printf) /.test(command)
+      ) {
         const answer = await shell(here(command));
         assert.equal(answer.code, 0, `${answer.stdout}\n${answer.stderr}`);
         return;
@@ -127,12 +143,12 @@ test("every command shown is run", { skip, timeout: 240_000 }, async (t) => {
 
 /** Commands of the documentation are our own text, so a shell may read them as a person's would. */
 function shell(command: string, timeoutMs = 60_000): ReturnType<typeof run> {
-  return run("/bin/sh", ["-c", command], { cwd: root, env: environment, timeoutMs });
+  return run("/bin/sh", ["-c", command], { cwd: work, env: environment, timeoutMs });
 }
 
 /** A watch prints what is there and goes on: it has to be alive when it is ended. */
 async function watches(command: string): Promise<void> {
-  const running = start("/bin/sh", ["-c", `exec ${command}`], { cwd: root, env: environment });
+  const running = start("/bin/sh", ["-c", `exec ${command}`], { cwd: work, env: environment });
   try {
     await waitFor("the watch to print", () => running.output().length > 0);
     assert.equal(running.child.exitCode, null, running.output());
