@@ -4,10 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { isCoded, seededRandom, SimulatedClock, systemEdges } from "@kontinuum/std";
+import { scratchRoot } from "./scratch.ts";
 import fc from "fast-check";
 import {
   type Compare,
@@ -380,7 +380,7 @@ function memoryHost(encrypted: boolean): Host {
 function sqliteHost(): Host {
   const clock = new SimulatedClock();
   const edges = systemEdges({ clock, random: seededRandom(1) });
-  const folder = mkdtempSync(join(tmpdir(), "model-"));
+  const folder = mkdtempSync(join(scratchRoot, "model-"));
   let generation = 0;
   const path = (): string => join(folder, `${generation}.db`);
   return {

@@ -4,10 +4,10 @@
  */
 import assert from "node:assert/strict";
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { isCoded, seededRandom, SimulatedClock, systemEdges, type Random } from "@kontinuum/std";
+import { scratchRoot } from "./scratch.ts";
 import { prefixRange, type Store, type StoreEvent } from "../contract.ts";
 import { openStore } from "../open.ts";
 import { checkHistory, History } from "./history.ts";
@@ -64,7 +64,7 @@ const retention = { intervalMs: 0 };
 async function simulate(seed: number, disk: boolean): Promise<void> {
   const random = seededRandom(seed);
   const edges = systemEdges({ clock: new SimulatedClock(), random: seededRandom(seed + 1) });
-  const folder = mkdtempSync(join(tmpdir(), "simulation-"));
+  const folder = mkdtempSync(join(scratchRoot, "simulation-"));
   let generation = 0;
   const path = (): string => join(folder, `${generation}.db`);
   const open = (): Promise<Store> =>

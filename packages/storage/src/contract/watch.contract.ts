@@ -232,9 +232,9 @@ export const watchCases: readonly ContractCase[] = [
     async run(bench) {
       const from = (await bench.store.revision()) + 1;
       const large = "x".repeat(1024 * 1024);
-      for (let i = 0; i < 12; i++) await bench.put("a", `${i} ${large}`);
+      for (let i = 0; i < 6; i++) await bench.put("a", `${i} ${large}`);
       const reader = await bench.watch({ startRevision: from, prevKv: true });
-      const events = await reader.events(12);
+      const events = await reader.events(6);
       assert.deepEqual(
         events.map(({ kv, prev }) => [
           kv.value.length > large.length,
@@ -250,7 +250,7 @@ export const watchCases: readonly ContractCase[] = [
     async run(bench) {
       const from = (await bench.store.revision()) + 1;
       const writing = (async () => {
-        for (let i = 0; i < 200; i++) await bench.put("a", String(i));
+        for (let i = 0; i < 60; i++) await bench.put("a", String(i));
       })();
       const readers = [];
       for (let i = 0; i < 5; i++) {
@@ -259,13 +259,13 @@ export const watchCases: readonly ContractCase[] = [
       }
       await writing;
       for (const reader of readers) {
-        const events = await reader.events(205);
+        const events = await reader.events(65);
         const values = events
           .filter((event) => bench.short(event.kv) === "a")
           .map((event) => Number(event.kv.value.toString()));
         assert.deepEqual(
           values,
-          Array.from({ length: 200 }, (_, i) => i),
+          Array.from({ length: 60 }, (_, i) => i),
         );
         const revisions = events.map((event) => event.kv.modRevision);
         assert.deepEqual(

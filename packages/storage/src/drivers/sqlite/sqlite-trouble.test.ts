@@ -4,10 +4,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, open, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { isCoded, SimulatedClock, systemEdges, type ErrorCode } from "@kontinuum/std";
+import { scratchRoot } from "../../contract/scratch.ts";
 import type { Store } from "../../contract.ts";
 import { verifyStore } from "../../operations/operations.ts";
 import { openStore } from "../../open.ts";
@@ -16,7 +16,7 @@ import { ownerFile } from "./ownership.ts";
 
 let folder: string;
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "sqlite-trouble-"));
+  folder = await mkdtemp(join(scratchRoot, "sqlite-trouble-"));
 });
 after(() => rm(folder, { recursive: true }));
 
@@ -161,12 +161,12 @@ test("the file stays within twice its live data and the write-ahead log is bound
   });
   const value = "x".repeat(1_500);
   let largestWal = 0;
-  for (let round = 0; round < 30; round++) {
+  for (let round = 0; round < 12; round++) {
     await Promise.all(Array.from({ length: 400 }, (_, i) => put(store, `/k/${i}`, `${round}${value}`)));
     await clock.advance(1_000);
     largestWal = Math.max(largestWal, (await stat(path("bounded.db-wal"))).size);
   }
-  for (let turn = 0; turn < 200; turn++) await clock.advance(50);
+  for (let turn = 0; turn < 100; turn++) await clock.advance(50);
   const live = 400 * (1_500 + 60);
   await store.close();
   const { size } = await stat(path("bounded.db"));

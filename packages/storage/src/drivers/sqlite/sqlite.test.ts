@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { seededRandom, SimulatedClock, systemEdges } from "@kontinuum/std";
+import { scratchRoot } from "../../contract/scratch.ts";
 import { testContract } from "../../contract/suite.ts";
 import { prefixRange } from "../../contract.ts";
 import type { Change } from "../../engine/backend.ts";
@@ -14,7 +14,7 @@ import { SqliteBackend } from "./sqlite-backend.ts";
 
 testContract("sqlite", async () => {
   const clock = new SimulatedClock();
-  const folder = await mkdtemp(join(tmpdir(), "storage-sqlite-"));
+  const folder = await mkdtemp(join(scratchRoot, "storage-sqlite-"));
   const store = await openStore(`sqlite://${folder}/a.db`, systemEdges({ clock, random: seededRandom(1) }));
   return {
     store,
@@ -27,7 +27,7 @@ testContract("sqlite", async () => {
 });
 
 test("a long range is of one revision although it is read in slices between writes", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "storage-slices-"));
+  const folder = await mkdtemp(join(scratchRoot, "storage-slices-"));
   const store = await openStore(`sqlite://${folder}/a.db`, systemEdges({ clock: new SimulatedClock() }));
   const key = (i: number): string => `/k/${String(i).padStart(5, "0")}`;
   for (let i = 0; i < 7_000; i += 100)
@@ -62,7 +62,7 @@ test("a long range is of one revision although it is read in slices between writ
 });
 
 test("a group that failed half way leaves nothing behind, not even in memory", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "storage-failed-"));
+  const folder = await mkdtemp(join(scratchRoot, "storage-failed-"));
   const edges = systemEdges({ clock: new SimulatedClock() });
   const backend = SqliteBackend.open(join(folder, "a.db"), edges);
   const none = { scans: [], leases: [], leaseKeys: [] };
