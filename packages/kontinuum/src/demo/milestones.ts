@@ -59,6 +59,29 @@ export const milestones: readonly Milestone[] = [
   { text: "zone ready", reached: (world) => has(world.zone, "Ready") },
 ];
 
+/** What a look at the world means. */
+export interface Judgement {
+  /** Steps that were reached since the last look, in order. */
+  readonly reached: readonly Milestone[];
+  readonly verdict: "ready" | "wait" | "late";
+  /** Which step is waited for, and why; empty when ready. */
+  readonly waitsFor: string;
+}
+
+/**
+ * Judges a world of which `passed` steps were reached before, with `leftMs` to go. Steps are taken in order: a zone that
+ * still calls itself ready while its only machine is gone is not ready, and the deadline ends the wait.
+ */
+export function judge(world: DemoWorld, passed: number, leftMs: number): Judgement {
+  const reached: Milestone[] = [];
+  for (let step = milestones[passed]; step?.reached(world); step = milestones[passed + reached.length])
+    reached.push(step);
+  const missing = milestones[passed + reached.length];
+  if (!missing) return { reached, verdict: "ready", waitsFor: "" };
+  const waitsFor = `waits for "${missing.text}": ${whyNotReady(world)}`;
+  return { reached, verdict: leftMs > 0 ? "wait" : "late", waitsFor };
+}
+
 /** Reads everything the steps look at. */
 export async function readDemoWorld(client: Client, zone: string): Promise<DemoWorld> {
   const ref = { namespace: systemNamespace, name: zone };
@@ -72,11 +95,15 @@ export async function readDemoWorld(client: Client, zone: string): Promise<DemoW
   return { zone: zoneObject, cluster, pool, instances: instances.items, addons: addons.items };
 }
 
-/** Why the zone is where it is, in one line, from the inside out. */
-export function whyNotReady({ zone, cluster, addons }: DemoWorld): string {
+/** Why the zone is where it is, in one line, from the outside in. */
+function whyNotReady({ zone, cluster, pool, instances, addons }: DemoWorld): string {
   const parts = [
     explain("zone", findCondition(zone?.status?.conditions, "Ready")),
     explain("cluster", findCondition(cluster?.status?.conditions, "Ready")),
+    explain("pool", findCondition(pool?.status?.conditions, "Ready")),
+    ...instances.map((one) =>
+      explain(one.metadata.name, findCondition(one.status?.conditions, "Discovered")),
+    ),
     ...addons.map((one) => explain(one.metadata.name, findCondition(one.status?.conditions, "Ready"))),
   ].filter((part) => part !== "");
   return parts.length === 0 ? "nothing was reported yet" : parts.join("; ");

@@ -5,10 +5,18 @@
  * operations, shorter intervals, and chart fixtures instead of charts from the network. All it keeps is in one
  * folder; run again it goes on from there.
  */
-import { mkdir, open, writeFile } from "node:fs/promises";
+import { open, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { Client } from "@kontinuum/controller";
-import { CodedError, createLog, isCoded, messageOf, systemEdges, type Edges } from "@kontinuum/std";
+import {
+  CodedError,
+  createLog,
+  ensureFolder,
+  isCoded,
+  messageOf,
+  systemEdges,
+  type Edges,
+} from "@kontinuum/std";
 import { stringify } from "yaml";
 import { parseConfig } from "../config/config.ts";
 import { readValues } from "../config/variables.ts";
@@ -19,10 +27,11 @@ import { systemNamespace } from "../kinds/index.ts";
 import { talosImage, VirtualRack } from "../machines/virtual-rack.ts";
 import { kontinuumZoneRunner } from "../machines/zone-runner.ts";
 import { startProcess, type RunningProcess } from "../serve/serve.ts";
+import { beforeDeadline } from "./deadline.ts";
 import { ensureDemoMachines } from "./demo-machines.ts";
 import { lockFolder } from "./demo-lock.ts";
 import { demoPorts, rackAddress } from "./demo-ports.ts";
-import { milestones, readDemoWorld, whyNotReady } from "./milestones.ts";
+import { judge, readDemoWorld } from "./milestones.ts";
 
 /** How the demo is run. */
 export interface DemoOptions {
@@ -37,8 +46,12 @@ export interface DemoOptions {
   readonly write: (text: string) => unknown;
 }
 
-/** Time the zone has to become ready, milliseconds. */
-const readyMs = 120_000;
+/** Longest time of a demo that does not get ready, from its start to its last line, milliseconds. */
+const demoMs = 120_000;
+/** The part of it that is kept for stopping. */
+const stopMs = 15_000;
+/** Time the zone has to become ready, from the start. */
+const readyMs = demoMs - stopMs;
 const pollMs = 250;
 const region = "local";
 const zone = "a";
@@ -58,16 +71,19 @@ const demoTimings: Partial<Timings> = {
   addonResyncMs: 30_000,
 };
 
-/** Runs the demo. Resolves with the exit code: 0, or 1 with the reason on the last line. */
+/**
+ * Runs the demo. Resolves with the exit code: 0; 1 with the reason on the last line; 2 when its folder cannot be
+ * used, 5 when another demo has it.
+ */
 export async function runDemo(options: DemoOptions): Promise<number> {
   const dir = path.resolve(options.dir);
   let unlock: () => Promise<void>;
   try {
-    await mkdir(dir, { recursive: true, mode: 0o700 });
+    await ensureFolder(dir, { setting: "KONTINUUM_DEMO_DIR" });
     unlock = await lockFolder(dir);
   } catch (error) {
     options.write(`demo: ${messageOf(error)}\n`);
-    return 1;
+    return isCoded(error) ? error.meaning.exit : 1;
   }
   const logFile = await open(path.join(dir, "kontinuum.log"), "a", 0o600);
   const log = createLog({
@@ -82,13 +98,31 @@ export async function runDemo(options: DemoOptions): Promise<number> {
     options.write(`${seconds.padStart(6)} s  ${text}\n`);
   };
   let process: RunningProcess | undefined;
+  let isOver = false;
+  let waitsFor = "waits for the hub to start";
+  const kubeconfig = path.join(dir, "kontinuum.yaml");
+  const work = async (signal: AbortSignal): Promise<RunningProcess> => {
+    const hub = await startHub(dir, options.helm, edges);
+    // A start that took too long: nobody waits for it any more.
+    if (isOver) {
+      await hub.stop();
+      return hub;
+    }
+    process = hub;
+    await writeFile(kubeconfig, kubeconfigText(hub.server.url), { mode: 0o600 });
+    step(`hub serves at ${hub.server.url}`);
+    const leftMs = (): number => started + readyMs - edges.clock.monotonic();
+    await bringUp(hub, { edges, step, signal, leftMs, waiting: (text) => (waitsFor = text) });
+    return hub;
+  };
   try {
-    process = await startHub(dir, options.helm, edges);
-    const kubeconfig = path.join(dir, "kontinuum.yaml");
-    await writeFile(kubeconfig, kubeconfigText(process.server.url), { mode: 0o600 });
-    step(`hub serves at ${process.server.url}`);
-    await bringUp(process, edges, step, options.signal);
-    options.write(whatNext(process, kubeconfig, dir));
+    const hub = await beforeDeadline(work, {
+      clock: edges.clock,
+      leftMs: started + readyMs - edges.clock.monotonic(),
+      signal: options.signal,
+      reason: () => lateText(waitsFor),
+    });
+    options.write(whatNext(hub, kubeconfig, dir));
     if (!options.once) await untilAborted(options.signal);
     return 0;
   } catch (error) {
@@ -98,10 +132,26 @@ export async function runDemo(options: DemoOptions): Promise<number> {
     );
     return 1;
   } finally {
-    await process?.stop();
+    isOver = true;
+    await stopInTime(process, edges);
     await logFile.close();
     await unlock();
   }
+}
+
+function lateText(waitsFor: string): string {
+  return `the zone is not ready after ${readyMs / 1000} s; it ${waitsFor}`;
+}
+
+/** Stops the hub; what has not ended by then ends with this program. */
+async function stopInTime(process: RunningProcess | undefined, edges: Edges): Promise<void> {
+  if (!process) return;
+  const stopped = process.stop();
+  await beforeDeadline(() => stopped, {
+    clock: edges.clock,
+    leftMs: stopMs,
+    reason: () => `the hub did not stop within ${stopMs / 1000} s`,
+  }).catch((error: unknown) => edges.log.warn("the demo ends anyway", { problem: messageOf(error) }));
 }
 
 async function startHub(dir: string, helm: string, edges: Edges): Promise<RunningProcess> {
@@ -145,19 +195,32 @@ async function startHub(dir: string, helm: string, edges: Edges): Promise<Runnin
   }
 }
 
+/** How the way from machines to a zone is watched and bounded. */
+interface Watching {
+  readonly edges: Edges;
+  readonly step: (text: string) => void;
+  readonly signal: AbortSignal;
+  /** Time left, milliseconds. */
+  readonly leftMs: () => number;
+  /** Told what is waited for, for whoever ends the wait. */
+  readonly waiting: (text: string) => void;
+}
+
 /** Machines, their registration, the zone; then waits until the zone is ready. */
 async function bringUp(
   { server, machineApi }: RunningProcess,
-  edges: Edges,
-  step: (text: string) => void,
-  signal: AbortSignal,
+  { edges, step, signal, leftMs, waiting }: Watching,
 ): Promise<void> {
   if (machineApi === undefined) throw new CodedError("internal", "the machine API did not start");
   step(`machine API serves at ${machineApi}`);
-  const until = edges.clock.monotonic() + readyMs;
-  const left = (): number => until - edges.clock.monotonic();
-  const machines = await ensureDemoMachines(machineApi, machineNames, { edges, timeoutMs: left(), signal });
+  waiting("waits for its machines");
+  const machines = await ensureDemoMachines(machineApi, machineNames, {
+    edges,
+    timeoutMs: leftMs(),
+    signal,
+  });
   step(`${machines.length} machines run simulated Talos in maintenance mode`);
+  waiting("waits for the API server to take the zone's objects");
   const client = new Client(server.transport(server.loopback), { edges, userAgent: "kontinuum-demo" });
   for (const { address } of machines)
     await addInstance(client, edges.network, { namespace: systemNamespace, address });
@@ -165,18 +228,15 @@ async function bringUp(
   const [first] = machines;
   const added = await addZone(client, edges.network, { region, zone, talosAddress: first?.address ?? "" });
   step(`zone ${region}/${zone} added`);
-  let next = 0;
+  let passed = 0;
   for (;;) {
     const world = await readDemoWorld(client, added.metadata.name);
-    for (let milestone = milestones[next]; milestone?.reached(world); milestone = milestones[++next])
-      step(milestone.text);
-    if (next === milestones.length) return;
-    if (left() <= 0) {
-      throw new CodedError(
-        "deadline_exceeded",
-        `the zone is not ready after ${readyMs / 1000} s: ${whyNotReady(world)}`,
-      );
-    }
+    const { reached, verdict, waitsFor } = judge(world, passed, leftMs());
+    for (const milestone of reached) step(milestone.text);
+    passed += reached.length;
+    if (verdict === "ready") return;
+    if (verdict === "late") throw new CodedError("deadline_exceeded", lateText(waitsFor));
+    waiting(waitsFor);
     await edges.clock.sleep(pollMs, signal);
   }
 }
