@@ -297,14 +297,20 @@ class Server implements ApiServer {
 
   /** Webhooks and policies, where their configurations are served. */
   #dynamicAdmission({ client, targets }: Outbound): readonly AdmissionPlugin[] {
-    if (!this.#serves("admissionregistration.k8s.io", "validatingwebhookconfigurations")) return [];
+    const serves = (plural: string): boolean =>
+      this.#serves("admissionregistration.k8s.io", plural) !== undefined;
     const shared = {
       resources: this.#resources,
       storage: this.#storage,
       namespace: (name: string) => this.#objects.namespace(name, false),
     };
     const caller = { client, targets, random: this.#edges.random };
-    return [new ValidatingPolicies(shared), new Webhooks({ ...shared, caller })];
+    return [
+      ...(serves("validatingadmissionpolicies") ? [new ValidatingPolicies(shared)] : []),
+      ...(serves("mutatingwebhookconfigurations") || serves("validatingwebhookconfigurations")
+        ? [new Webhooks({ ...shared, caller })]
+        : []),
+    ];
   }
 
   #makeTokens(transport: Transport): ServiceAccountTokens {
