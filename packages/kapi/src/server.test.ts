@@ -4,11 +4,12 @@
 import assert from "node:assert/strict";
 import net from "node:net";
 import { after, before, test } from "node:test";
-import { at, seededRandom, systemEdges, type JsonObject } from "@kontinuum/std";
+import { gzipSync } from "node:zlib";
+import { at, isObject, seededRandom, systemEdges, type JsonObject } from "@kontinuum/std";
 import { openStore, type Store } from "@kontinuum/storage";
 import type { Transport } from "@kontinuum/controller";
 import { staticTokens } from "./auth/authenticators.ts";
-import type { ApiServer } from "./contract.ts";
+import type { ApiServer, Authenticator } from "./contract.ts";
 import { createServer } from "./server.ts";
 
 let store: Store;
@@ -281,6 +282,75 @@ test("bytes of strangers in the store are left out, named and deletable", async 
   const option = "ignoreStoreReadErrorWithClusterBreakingPotential=true";
   assert.equal((await ask("DELETE", `${cms}/bad?${option}`)).status, 200);
   assert.equal((await ask("GET", `${cms}/bad`)).status, 404);
+});
+
+test("a compressed body is 415 and says so, whatever the verb", async () => {
+  const body = gzipSync('{"metadata":{"name":"zipped"}}');
+  const send = (method: string, path: string, headers: Record<string, string>): Promise<Reply> =>
+    ask(method, path, body, headers);
+  for (const coding of ["gzip", "GZIP", "br", "deflate, gzip"]) {
+    const answer = await send("POST", cms, { "content-encoding": coding });
+    assert.equal(answer.status, 415, coding);
+    assert.equal(at(answer.body, "reason"), "UnsupportedMediaType");
+    assert.match(String(at(answer.body, "message")), /send it without a content-encoding/);
+  }
+  const patch = { "content-encoding": "gzip", "content-type": "application/merge-patch+json" };
+  assert.equal((await send("PATCH", `${cms}/good`, patch)).status, 415);
+  assert.equal((await send("DELETE", `${cms}/good`, { "content-encoding": "gzip" })).status, 415);
+  const plain = await ask("POST", cms, { metadata: { name: "plain" } }, { "content-encoding": "identity" });
+  assert.equal(plain.status, 201);
+});
+
+test("a taken port is an error that names what to do", async () => {
+  const own = await openStore("memory://", systemEdges());
+  const second = createServer({
+    storage: own,
+    auth: { authenticators: [], authorizers: [] },
+    listen: { port: server.port },
+    kinds: ["namespaces"],
+  });
+  await assert.rejects(
+    second.start(),
+    /cannot listen on 127\.0\.0\.1:\d+: the port is in use; .*choose another/,
+  );
+  await second.stop(100);
+  await own.close();
+});
+
+test("whoever may do everything is told so", async () => {
+  const rules = async (of: ApiServer, groups: readonly string[]): Promise<JsonObject> => {
+    const response = await of.transport({ name: "u", groups: [...groups] })({
+      method: "POST",
+      path: "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+      headers: { "content-type": "application/json" },
+      body: '{"spec":{"namespace":"default"}}',
+    });
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of response.body) chunks.push(chunk);
+    const status = at(JSON.parse(Buffer.concat(chunks).toString("utf8")), "status");
+    assert.ok(isObject(status));
+    return status;
+  };
+  const everything = {
+    resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }],
+    nonResourceRules: [{ verbs: ["*"], nonResourceURLs: ["*"] }],
+    incomplete: false,
+  };
+  const own = await openStore("memory://", systemEdges());
+  const make = (authenticators: Authenticator[]): ApiServer =>
+    createServer({ storage: own, auth: { authenticators, authorizers: [] } });
+  const open = make([]);
+  const closed = make([staticTokens([{ token: "t", user: { name: "a", groups: [] } }])]);
+  await open.start();
+  await closed.start();
+  assert.deepEqual(await rules(open, []), everything);
+  assert.deepEqual(await rules(closed, ["system:masters"]), everything);
+  const some = await rules(closed, ["system:authenticated"]);
+  assert.ok(!JSON.stringify(some["resourceRules"]).includes('"resources":["*"]'));
+  assert.equal(some["incomplete"], false);
+  await open.stop(1000);
+  await closed.stop(1000);
+  await own.close();
 });
 
 test("secrets stay out of audit events", async () => {
