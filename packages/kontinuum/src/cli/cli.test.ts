@@ -2,11 +2,13 @@
  * The command line: one line and the right exit code for every mistake, and merging kubeconfigs.
  */
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { Readable } from "node:stream";
 import { test } from "node:test";
+import { promisify } from "node:util";
 import { systemEdges } from "@kontinuum/std";
 import { parse } from "yaml";
 import { parseDuration } from "./duration.ts";
@@ -114,6 +116,24 @@ test("help and version are no failures, and every command shows examples", async
     assert.equal(code, 0);
     assert.match(out, /Examples?:/, args.join(" "));
   }
+});
+
+test("the command tree loads nothing that only a command at work needs", async () => {
+  const program = path.resolve(import.meta.dirname, "program.ts");
+  const script = `
+    import { registerHooks } from "node:module";
+    const heavy = new Set();
+    registerHooks({ resolve: (name, context, next) => {
+      const found = next(name, context);
+      const loaded = /@kontinuum\\/(?!std)\\w+$/.exec(name)?.[0]
+        ?? /\\/node_modules\\/((?:@[^/]+\\/)?[^/]+)/.exec(found.url)?.[1] ?? /kontinuum\\/src\\/(domain|serve|pages)\\//.exec(found.url)?.[0];
+      if (loaded && !/^(@commander-js|commander|pino|sonic-boom|thread-stream|quick-format|safe-stable|on-exit|process-warning|atomic-sleep|fast-redact|real-require|@pinojs)/.test(loaded)) heavy.add(loaded);
+      return found;
+    } });
+    await import(${JSON.stringify(program)});
+    process.stdout.write(JSON.stringify([...heavy]));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
+  assert.deepEqual(JSON.parse(stdout), []);
 });
 
 test("completion knows every command", async () => {

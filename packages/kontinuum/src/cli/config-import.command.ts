@@ -6,9 +6,6 @@ import path from "node:path";
 import { createInterface } from "node:readline/promises";
 import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { CodedError, ensureFolder, isObject, messageOf, type JsonObject } from "@kontinuum/std";
-import { parse, stringify } from "yaml";
-import { mergeKubeconfig } from "./kubeconfig-merge.ts";
-import { kubeconfigFiles } from "./operator-kubeconfig.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Largest kubeconfig, bytes. */
@@ -30,12 +27,15 @@ Examples:
   kontinuum config import < kontinuum-kubeconfig.yaml`,
     )
     .action(async (file) => {
+      const { mergeKubeconfig } = await import("./kubeconfig-merge.ts");
+      const { kubeconfigFiles } = await import("./operator-kubeconfig.ts");
+      const { stringify } = await import("yaml");
       const text = file === undefined ? await readPaste(terminal) : await readGiven(file);
       const target = kubeconfigFiles({}, terminal.environment)[0] ?? "";
       const present = await readTarget(target);
       const merged = await mergeKubeconfig(
         present,
-        parseKubeconfig(text, file ?? "the pasted text"),
+        await parseKubeconfig(text, file ?? "the pasted text"),
         (question) => confirm(terminal, question),
       );
       await replaceFile(target, stringify(merged));
@@ -70,7 +70,8 @@ async function readPaste(terminal: Terminal): Promise<string> {
   return text;
 }
 
-function parseKubeconfig(text: string, source: string): JsonObject {
+async function parseKubeconfig(text: string, source: string): Promise<JsonObject> {
+  const { parse } = await import("yaml");
   let value: unknown;
   try {
     value = parse(text, { maxAliasCount: 0 });
@@ -88,7 +89,7 @@ function parseKubeconfig(text: string, source: string): JsonObject {
 
 async function readTarget(file: string): Promise<JsonObject> {
   try {
-    return parseKubeconfig(await readFile(file, "utf8"), file);
+    return await parseKubeconfig(await readFile(file, "utf8"), file);
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return {};
     throw error;

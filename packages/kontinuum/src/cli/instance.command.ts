@@ -2,10 +2,9 @@
  * `kontinuum instance`: register and list machines.
  */
 import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
-import { findCondition } from "@kontinuum/controller";
 import { CodedError } from "@kontinuum/std";
-import { addInstance } from "../domain/instance/instance.add.ts";
-import { instanceKind, labels, systemNamespace, type Instance } from "../kinds/index.ts";
+import type { Instance } from "../kinds/index.ts";
+import { labels, systemNamespace } from "../kinds/well-known.ts";
 import { withClient } from "./operator-client.ts";
 import { outputOption, printList } from "./output.ts";
 import type { Terminal } from "./terminal.ts";
@@ -32,6 +31,7 @@ function addCommand(terminal: Terminal) {
     )
     .action(async (address, options) => {
       const parsed = Object.fromEntries((options.label ?? []).map(parseLabel));
+      const { addInstance } = await import("../domain/instance/instance.add.ts");
       await withClient(terminal, options, async (client) => {
         const instance = await addInstance(client, terminal.edges.network, {
           namespace: options.namespace,
@@ -61,6 +61,8 @@ function listCommand(terminal: Terminal) {
     .option("--context <name>", "context (default: the current one)")
     .addHelpText("after", "\nExamples:\n  kontinuum instance list\n  kontinuum instance list -o name")
     .action(async (options) => {
+      const { findCondition } = await import("@kontinuum/controller");
+      const { instanceKind } = await import("../kinds/index.ts");
       await withClient(terminal, options, async (client) => {
         const { items } = await client.list(instanceKind.resource, { namespace: options.namespace });
         const is = (type: string) => (one: Instance) =>

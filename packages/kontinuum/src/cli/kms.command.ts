@@ -9,7 +9,7 @@ import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import type { Client } from "@kontinuum/controller";
 import { CodedError, createLog, messageOf } from "@kontinuum/std";
 import { parseListenAddress } from "../config/listen-address.ts";
-import { instanceKind, type Instance } from "../kinds/index.ts";
+import type { Instance } from "../kinds/index.ts";
 import { withClient } from "./operator-client.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -75,6 +75,7 @@ async function isRegistered(
   client: Client,
   caller: { readonly nodeUuid: string; readonly address: string },
 ): Promise<boolean> {
+  const { instanceKind } = await import("../kinds/index.ts");
   const { items } = await client.list(instanceKind.resource);
   return items.some((instance) => mayHaveKey(instance, caller));
 }

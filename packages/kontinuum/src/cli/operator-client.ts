@@ -1,8 +1,8 @@
 /**
  * A client for the commands that talk to a running server, with the operator's own credentials.
  */
-import { Client, kubeconfigTransport } from "@kontinuum/controller";
-import { readOperatorKubeconfig, type KubeconfigChoice } from "./operator-kubeconfig.ts";
+import type { Client } from "@kontinuum/controller";
+import type { KubeconfigChoice } from "./operator-kubeconfig.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Runs `work` with a client and closes its connections afterwards. */
@@ -11,6 +11,8 @@ export async function withClient<T>(
   choice: KubeconfigChoice,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
+  const { readOperatorKubeconfig } = await import("./operator-kubeconfig.ts");
+  const { Client, kubeconfigTransport } = await import("@kontinuum/controller");
   const kubeconfig = await readOperatorKubeconfig(choice, terminal.environment);
   const transport = kubeconfigTransport(kubeconfig, { edges: terminal.edges });
   try {

@@ -2,10 +2,8 @@
  * `kontinuum zone`: add, list and remove zones.
  */
 import { Command, Option, type CommandUnknownOpts } from "@commander-js/extra-typings";
-import { findCondition } from "@kontinuum/controller";
-import { systemNamespace, zoneKind, type Zone } from "../kinds/index.ts";
-import { addZone } from "../domain/zone/zone.add.ts";
-import { waitForZone } from "../domain/zone/zone.wait.ts";
+import type { Zone } from "../kinds/index.ts";
+import { systemNamespace } from "../kinds/well-known.ts";
 import { parseDuration } from "./duration.ts";
 import { withClient } from "./operator-client.ts";
 import { outputOption, printList } from "./output.ts";
@@ -58,6 +56,8 @@ Examples:
     )
     .action(async (options) => {
       const timeoutMs = parseDuration(options.timeout);
+      const { addZone } = await import("../domain/zone/zone.add.ts");
+      const { waitForZone } = await import("../domain/zone/zone.wait.ts");
       await withClient(terminal, options, async (client) => {
         const zone = await addZone(client, terminal.edges.network, {
           region: options.region,
@@ -105,6 +105,8 @@ function listCommand(terminal: Terminal) {
     .option("--context <name>", contextHelp)
     .addHelpText("after", "\nExamples:\n  kontinuum zone list\n  kontinuum zone list -o json")
     .action(async (options) => {
+      const { findCondition } = await import("@kontinuum/controller");
+      const { zoneKind } = await import("../kinds/index.ts");
       await withClient(terminal, options, async (client) => {
         const { items } = await client.list(zoneKind.resource, { namespace: systemNamespace });
         const condition = (type: string) => (zone: Zone) => findCondition(zone.status?.conditions, type);
@@ -142,6 +144,7 @@ function removeCommand(terminal: Terminal) {
           { exitCode: 2 },
         );
       }
+      const { zoneKind } = await import("../kinds/index.ts");
       await withClient(terminal, options, async (client) => {
         await client.delete(zoneKind.resource, { namespace: systemNamespace, name });
         terminal.stdout.write(

@@ -16,7 +16,7 @@ export * from "./instancepool.kind.ts";
 export * from "./kontinuum.kind.ts";
 export * from "./taloscluster.kind.ts";
 export * from "./zone.kind.ts";
-export { group, systemNamespace, type Declared } from "./kind.ts";
+export { group, type Declared } from "./kind.ts";
 export * from "./well-known.ts";
 
 /** The definitions, in the order they are installed. */

@@ -13,9 +13,6 @@ import { shapeOf, type Schema } from "./schema.ts";
 /** The API group of every kind in this package. */
 export const group = "kontinuum.sh";
 
-/** Where everything that belongs to the system itself lives, on the hub and in a zone's own cluster. */
-export const systemNamespace = "kontinuum-system";
-
 /** An object with `spec` and, once somebody reported it, `status`. */
 export interface Declared<Spec, Status> extends KubeObject {
   spec: Spec;

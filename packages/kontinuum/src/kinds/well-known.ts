@@ -2,6 +2,9 @@
  * Names that stored objects, clients and other processes depend on. Changing one breaks what is out there.
  */
 
+/** Where everything that belongs to the system itself lives, on the hub and in a zone's own cluster. */
+export const systemNamespace = "kontinuum-system";
+
 /** Labels. */
 export const labels = {
   /** Region of an Instance, pool or cluster. */
