@@ -7,17 +7,10 @@
 import { createHash } from "node:crypto";
 import { TokenBucket } from "@kontinuum/controller";
 import { CodedError, type Edges } from "@kontinuum/std";
-import {
-  etcdServices,
-  prefixRange,
-  type EtcdAccess,
-  type EtcdCall,
-  type LeaseId,
-  type Store,
-} from "@kontinuum/storage";
+import { etcdServices, type EtcdAccess, type EtcdCall, type LeaseId, type Store } from "@kontinuum/storage";
 import { LRUCache } from "lru-cache";
-import { group, systemNamespace } from "../kinds/index.ts";
 import type { ZoneCaller, ZoneKeyring } from "../identity/zone-keyring.ts";
+import { ZoneKeys } from "./zone-keys.ts";
 import { zoneMayRead, zoneWriteRefusal, type ZoneScope } from "./zone-rules.ts";
 
 /** Bounds of one zone. */
@@ -54,6 +47,7 @@ export interface EtcdProxyOptions {
 
 interface ZoneUse {
   readonly calls: TokenBucket;
+  readonly keys: ZoneKeys;
   streams: number;
 }
 
@@ -66,6 +60,7 @@ export function etcdProxy(options: EtcdProxyOptions): ReturnType<typeof etcdServ
       const caller = await options.keyring.authenticate(bearerOf(call));
       const use = uses.get(caller.uid) ?? {
         calls: new TokenBucket(options.edges.clock, bounds.callsPerSecond, bounds.callsBurst),
+        keys: new ZoneKeys(options.store, options.edges.clock, caller, bounds.keys),
         streams: 0,
       };
       uses.set(caller.uid, use);
@@ -79,7 +74,7 @@ export function etcdProxy(options: EtcdProxyOptions): ReturnType<typeof etcdServ
           },
         );
       }
-      return accessOf(caller, use, bounds, options);
+      return accessOf(caller, use, bounds, options.edges);
     },
   });
 }
@@ -97,7 +92,7 @@ function accessOf(
   caller: ZoneCaller,
   use: ZoneUse,
   bounds: ZoneBounds,
-  { store, edges }: EtcdProxyOptions,
+  edges: EtcdProxyOptions["edges"],
 ): EtcdAccess {
   const scope: ZoneScope = caller;
   return {
@@ -124,9 +119,7 @@ function accessOf(
         throw new CodedError("permission_denied", `zone ${caller.name} may not write ${name}: ${refusal}`);
       }
       if (lease !== 0n) checkLease(caller, lease);
-      if (!previous && (await ownKeys(store, scope, bounds.keys)) >= bounds.keys) {
-        throw new CodedError("rate_limited", `zone ${caller.name} has ${bounds.keys} objects of its own`);
-      }
+      if (!previous && value) await use.keys.hold(name);
     },
     chooseLease: () => leasePrefix(caller.uid) | (BigInt(edges.random.integer(2 ** 22)) + 1n),
     checkLease: (action, id) => {
@@ -147,15 +140,4 @@ function checkLease(caller: ZoneCaller, id: LeaseId): void {
   if ((id >> 23n) << 23n !== leasePrefix(caller.uid)) {
     throw new CodedError("permission_denied", `the lease is not one of zone ${caller.name}`);
   }
-}
-
-/** How many objects of its own a zone has created, counted up to `enough`. */
-async function ownKeys(store: Store, scope: ZoneScope, enough: number): Promise<number> {
-  let count = 0;
-  for (const place of [`${group}/kontinuums`, "secrets", "coordination.k8s.io/leases"]) {
-    const { kvs } = await store.range(prefixRange(`/registry/${place}/${systemNamespace}/`));
-    for (const kv of kvs) if (zoneMayRead(scope, kv.key.toString("utf8"), kv.value)) count++;
-    if (count >= enough) break;
-  }
-  return count;
 }

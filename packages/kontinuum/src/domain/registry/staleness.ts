@@ -8,11 +8,14 @@ export type StalenessDecision =
   | { readonly action: "remove" }
   | { readonly action: "recheck"; readonly afterMs: number };
 
-/** An entry whose last heartbeat (else creation) is `staleMs` ago or more is stale. */
+/**
+ * An entry whose last heartbeat (else creation) is `staleMs` ago or more is stale; so is one that lies as far ahead,
+ * because a zone's word about the time is not trusted for longer than that.
+ */
 export function decideStaleness(entry: Kontinuum, nowMs: number, staleMs: number): StalenessDecision {
   const reported = Date.parse(entry.status?.lastHeartbeatTime ?? "");
   const created = Date.parse(entry.metadata.creationTimestamp ?? "");
   const last = Number.isNaN(reported) ? created : reported;
   const age = nowMs - (Number.isNaN(last) ? nowMs : last);
-  return age >= staleMs ? { action: "remove" } : { action: "recheck", afterMs: staleMs - age };
+  return Math.abs(age) >= staleMs ? { action: "remove" } : { action: "recheck", afterMs: staleMs - age };
 }

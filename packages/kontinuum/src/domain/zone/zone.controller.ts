@@ -66,7 +66,11 @@ export function zoneController(domain: DomainContext, options: ZoneControllerOpt
         await writeStatus({ client, clock: edges.clock, log }, zoneKind.resource, zone, status);
         log.info("looked at a zone", { at: outcome.at, message: outcome.message });
       }
-      return { requeueAfterMs: outcome.at === "ready" ? timings.identityCheckMs : timings.retryMs };
+      // A zone that falls silent must not stay Ready: looked at again when its last heartbeat is too old.
+      return {
+        requeueAfterMs:
+          outcome.at === "ready" ? Math.min(timings.identityCheckMs, outcome.staleInMs) : timings.retryMs,
+      };
     },
   });
 }

@@ -98,18 +98,52 @@ test("authorities that changed reach the zone without a new key", async () => {
   );
 });
 
-test("a Secret of a removed zone of the same name is not taken over", async () => {
-  await ensure();
+const ownedBy = async (owner: {
+  kind: string;
+  name: string;
+  uid: string;
+  apiVersion?: string;
+}): Promise<Secret> => {
   const present = await hubSecret();
-  const [reference] = present.metadata.ownerReferences ?? [];
-  assert.ok(reference);
-  await hub.client.update(secrets, {
+  return hub.client.update(secrets, {
     ...present,
-    data: { "current-tls.crt": "AAAA" },
     metadata: {
       ...present.metadata,
-      ownerReferences: [{ ...reference, uid: "11111111-1111-4111-8111-111111111111" }],
+      ownerReferences: [{ apiVersion: "kontinuum.sh/v1alpha2", ...owner }],
     },
   });
-  await assert.rejects(ensure(), /still belongs to a removed zone/);
+};
+
+test("what a removed zone of the same name left behind is replaced, and its key with it", async () => {
+  await ensure();
+  const old = secretText(await zoneSecret(), "tls.crt");
+  const left = await ownedBy({
+    kind: "Zone",
+    name: owner.metadata.name,
+    uid: "11111111-1111-4111-8111-111111111111",
+  });
+  await ensure();
+  const now = await hubSecret();
+  assert.notEqual(now.metadata.uid, left.metadata.uid);
+  assert.equal(now.metadata.ownerReferences?.[0]?.uid, owner.metadata.uid);
+  const certificate = secretText(await zoneSecret(), "tls.crt") ?? "";
+  assert.notEqual(certificate, old);
+  assert.deepEqual(acceptedCertificates(parseAuthSecret(now), clock.now()), [certificate]);
+});
+
+test("a Secret of something that is there is left alone, and the remedy is named", async () => {
+  await ensure();
+  const other = await hub.client.create(zoneKind.resource, {
+    ...zone("eu", "z"),
+    metadata: { namespace: systemNamespace, name: `other-${owner.metadata.name}` },
+  });
+  const left = await ownedBy({ kind: "Zone", name: other.metadata.name, uid: other.metadata.uid ?? "" });
+  await assert.rejects(
+    ensure(),
+    /belongs to Zone other-.*kubectl delete secret .*-etcd-auth -n kontinuum-system/,
+  );
+  const foreign = await ownedBy({ apiVersion: "v1", kind: "ConfigMap", name: "x", uid: "u" });
+  await assert.rejects(ensure(), /belongs to ConfigMap x/);
+  assert.equal((await hubSecret()).metadata.uid, left.metadata.uid);
+  assert.equal((await hubSecret()).metadata.resourceVersion, foreign.metadata.resourceVersion);
 });

@@ -3,6 +3,8 @@
  *
  * The zone's cluster is written first and is the truth: if the hub dies in between, the next pass takes the
  * certificate found there. A rotation is best effort; an old key stays good until a new one took its place.
+ * What a removed zone of the same name left behind is neither taken over nor waited for: it is removed, and the new
+ * zone gets a key of its own.
  */
 import {
   secrets,
@@ -48,13 +50,17 @@ export async function ensureIdentity(context: IdentityContext, zone: Zone): Prom
     namespace: systemNamespace,
     name: zoneAuthSecretName(zone.metadata.name),
   });
-  const known = readAuth(hubSecret);
   const present = await downstream.client.find(secrets, downstreamRef);
+  // The removed zone's key may still lie in the cluster: it was revoked with that zone and stays so.
+  if (hubSecret && (await isLeftBehind(client, hubSecret, zone)))
+    return issue(context, zone, hubSecret, undefined, present);
+  const known = readAuth(hubSecret);
   const certificate = present && secretText(present, "tls.crt");
   if (!present || !certificate || !isCertificate(certificate)) {
     return issue(context, zone, hubSecret, undefined, present);
   }
-  if (!known || known.current.certificatePem !== certificate) {
+  const isOurs = hubSecret !== undefined && isOwnedBy(hubSecret, zone);
+  if (!known || !isOurs || known.current.certificatePem !== certificate) {
     await writeHub(client, zone, hubSecret, rotated(known, certificate, edges.clock.now()));
     return false;
   }
@@ -65,6 +71,32 @@ export async function ensureIdentity(context: IdentityContext, zone: Zone): Prom
   }
   return false;
 }
+
+/**
+ * Whether the hub's half was left behind by a removed zone. Fails with `conflict` when it belongs to something else that
+ * is still there.
+ */
+async function isLeftBehind(client: CachedClient, secret: Secret, zone: Zone): Promise<boolean> {
+  const { namespace, name } = secret.metadata;
+  const owners = secret.metadata.ownerReferences ?? [];
+  if (owners.length === 0 || isOwnedBy(secret, zone)) return false;
+  for (const owner of owners) {
+    const isZone = owner.kind === "Zone" && owner.apiVersion.startsWith(`${zoneKind.resource.group}/`);
+    const present = isZone
+      ? await client.live.find(zoneKind.resource, { namespace, name: owner.name })
+      : undefined;
+    if (isZone && present?.metadata.uid !== owner.uid) continue;
+    throw new CodedError(
+      "conflict",
+      `Secret ${name} belongs to ${owner.kind} ${owner.name}, not to this zone: remove that owner, or the Secret ` +
+        `(kubectl delete secret ${name} -n ${systemNamespace}); this zone then goes on by itself`,
+    );
+  }
+  return true;
+}
+
+const isOwnedBy = (secret: Secret, zone: Zone): boolean =>
+  secret.metadata.ownerReferences?.some(({ uid }) => uid === zone.metadata.uid) === true;
 
 async function issue(
   { client, downstream, edges, hubAuthorities }: IdentityContext,
@@ -93,20 +125,19 @@ async function writeHub(
   auth: ZoneAuth,
 ): Promise<void> {
   const name = zoneAuthSecretName(zone.metadata.name);
-  const secret: Secret = present ?? {
-    apiVersion: "v1",
-    kind: "Secret",
-    metadata: { namespace: systemNamespace, name },
-    type: "Opaque",
-  };
-  // A removed zone of the same name left its Secret behind; the collector takes it, this zone comes back then.
-  const owner = secret.metadata.ownerReferences?.[0];
-  if (owner && owner.uid !== zone.metadata.uid) {
-    throw new CodedError("conflict", `Secret ${name} still belongs to a removed zone of this name`);
+  const ref = { namespace: systemNamespace, name };
+  const isKept =
+    present !== undefined && (isOwnedBy(present, zone) || !present.metadata.ownerReferences?.length);
+  if (present && !isKept) {
+    const { uid } = present.metadata;
+    await client.live.deleteIfExists(secrets, ref, uid === undefined ? {} : { preconditions: { uid } });
   }
+  const secret: Secret = isKept
+    ? present
+    : { apiVersion: "v1", kind: "Secret", metadata: ref, type: "Opaque" };
   setControllerReference(secret, zone, zoneKind.resource);
   secret.data = formatAuthSecret(auth);
-  if (present) await client.live.update(secrets, secret);
+  if (isKept) await client.live.update(secrets, secret);
   else await client.live.create(secrets, secret);
 }
 

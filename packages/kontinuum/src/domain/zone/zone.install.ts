@@ -73,27 +73,40 @@ export async function installZone(context: InstallContext, zone: Zone): Promise<
     );
   }
   const { items } = await client.list(kontinuumKind.resource, { namespace: systemNamespace });
-  const process = joinedProcess(items, zone, edges.clock.now(), domain.timings.staleMs);
-  return process
-    ? { at: "ready", installed, message: `process ${process.metadata.name} reports itself` }
-    : { at: "registry", installed, message: "the zone's server has not reported itself yet" };
+  const now = edges.clock.now();
+  const processes = joinedProcesses(items, zone, now, domain.timings.staleMs);
+  const [process] = processes;
+  if (!process)
+    return { at: "registry", installed, message: "the zone's server has not reported itself yet" };
+  const staleInMs = Math.max(...processes.map(heartbeatMs)) + domain.timings.staleMs - now;
+  return { at: "ready", installed, message: `process ${process.metadata.name} reports itself`, staleInMs };
 }
 
-/** The zone's process that reported itself lately; by name, so that the answer stays the same. Pure. */
-export function joinedProcess(
+const heartbeatMs = ({ status }: Kontinuum): number => Date.parse(status?.lastHeartbeatTime ?? "");
+
+/**
+ * The zone's processes that reported themselves lately, by name, so that the first stays the same. Pure.
+ *
+ * What was reported before this Zone was created came from the process of a removed zone of the same place, whose
+ * key is refused by now. Times of objects are whole seconds, so the second of the creation itself does not count yet.
+ */
+export function joinedProcesses(
   processes: readonly Kontinuum[],
-  { spec }: Zone,
+  { metadata, spec }: Zone,
   nowMs: number,
   staleMs: number,
-): Kontinuum | undefined {
+): readonly Kontinuum[] {
+  const created = Date.parse(metadata.creationTimestamp ?? "");
+  const sinceMs = Number.isNaN(created) ? 0 : created + 1000;
   return processes
     .filter(
       (one) =>
         one.spec.region === spec.region &&
         one.spec.zone === spec.zone &&
-        nowMs - Date.parse(one.status?.lastHeartbeatTime ?? "") < staleMs,
+        heartbeatMs(one) >= sinceMs &&
+        Math.abs(nowMs - heartbeatMs(one)) < staleMs,
     )
-    .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))[0];
+    .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
 }
 
 function refusalOf({ domain: { config }, version }: InstallContext, zone: Zone): ZoneOutcome | undefined {

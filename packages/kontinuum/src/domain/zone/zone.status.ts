@@ -14,7 +14,13 @@ export type ZoneOutcome =
     }
   | { readonly at: "installation"; readonly reason: InstallationReason; readonly message: string }
   | { readonly at: "registry"; readonly installed: string; readonly message: string }
-  | { readonly at: "ready"; readonly installed: string; readonly message: string };
+  | {
+      readonly at: "ready";
+      readonly installed: string;
+      readonly message: string;
+      /** When the last heartbeat becomes too old, if no other follows; milliseconds from now. */
+      readonly staleInMs: number;
+    };
 
 /** Reasons why a zone's server is not installed. */
 export type InstallationReason =

@@ -5,13 +5,15 @@
  * The namespace stays: cert-manager lives in it and is still needed while the rest goes. Everything in the
  * cluster disappears with its machines anyway; what is removed by hand is what reaches outside.
  */
-import { removeFinalizer, type CachedClient } from "@kontinuum/controller";
+import { removeFinalizer, secrets, type CachedClient } from "@kontinuum/controller";
 import { messageOf, type Edges, type JsonObject, type Log } from "@kontinuum/std";
 import {
   finalizers,
   identitySecretName,
+  kontinuumKind,
   systemNamespace,
   talosClusterKind,
+  zoneAuthSecretName,
   zoneKind,
   type Zone,
 } from "../../kinds/index.ts";
@@ -41,6 +43,7 @@ export async function tearDownZone(context: TeardownContext, zone: Zone): Promis
   const { namespace, name } = zone.metadata;
   const cluster = await client.find(talosClusterKind.resource, { namespace, name });
   if (!cluster) {
+    await forget(client, zone);
     if (removeFinalizer(zone, finalizers.zone)) await client.update(zoneKind.resource, zone);
     return true;
   }
@@ -74,6 +77,22 @@ export async function tearDownZone(context: TeardownContext, zone: Zone): Promis
   }
   await report(context, zone, "WaitingForMachines", "the cluster's machines are being reset");
   return false;
+}
+
+/**
+ * Removes what the hub remembers of the zone: its keys, refused since the removal began, and the entries of its
+ * processes, so that a new zone of the same place starts with neither.
+ */
+async function forget(client: CachedClient, zone: Zone): Promise<void> {
+  const auth = { namespace: systemNamespace, name: zoneAuthSecretName(zone.metadata.name) };
+  const secret = await client.live.find(secrets, auth);
+  if (secret?.metadata.ownerReferences?.some(({ uid }) => uid === zone.metadata.uid) === true)
+    await client.deleteIfExists(secrets, auth);
+  const { items } = await client.live.list(kontinuumKind.resource, { namespace: systemNamespace });
+  for (const { metadata, spec } of items) {
+    if (spec.region !== zone.spec.region || spec.zone !== zone.spec.zone) continue;
+    await client.deleteIfExists(kontinuumKind.resource, { namespace: systemNamespace, name: metadata.name });
+  }
 }
 
 async function removeServer(

@@ -9,7 +9,7 @@ import { readValues } from "../../config/variables.ts";
 import { covers } from "../downstream/apply.ts";
 import { kontinuum, zone } from "../objects.fixture.ts";
 import { zoneEnvironment, zoneHost } from "./zone.environment.ts";
-import { joinedProcess } from "./zone.install.ts";
+import { joinedProcesses } from "./zone.install.ts";
 import { teardownStatus, zoneStatus } from "./zone.status.ts";
 import { describeZone } from "./zone.wait.ts";
 import { pullPolicy, workloadObjects, zoneImage } from "./zone.workload.ts";
@@ -75,8 +75,28 @@ test("a process joined when it reported itself lately from the same place", () =
     beat("0", here, "2025-12-31T00:00:00Z"),
     kontinuum("1", here),
   ];
-  assert.equal(joinedProcess(all, zone("eu", "a"), now, 300_000)?.metadata.name, "b");
-  assert.equal(joinedProcess([], zone("eu", "a"), now, 300_000), undefined);
+  const names = (processes: typeof all, one = zone("eu", "a"), at = now): string[] =>
+    joinedProcesses(processes, one, at, 300_000).map(({ metadata }) => metadata.name);
+  assert.deepEqual(names(all), ["b", "z"]);
+  assert.deepEqual(names([]), []);
+  assert.deepEqual(names(all, undefined, now + 239_999), ["b", "z"]);
+  assert.deepEqual(names(all, undefined, now + 240_000), [], "silent for five minutes");
+});
+
+test("a process of a removed zone of the same place is no process of the new one", () => {
+  const beat = (time: string) =>
+    kontinuum("p", { region: "eu", zone: "a" }, { status: { lastHeartbeatTime: time } });
+  const now = Date.parse("2026-01-01T00:05:00Z");
+  const young = zone("eu", "a", {}, { metadata: { creationTimestamp: "2026-01-01T00:04:30Z" } });
+  const joined = (time: string): boolean => joinedProcesses([beat(time)], young, now, 300_000).length === 1;
+  assert.equal(joined("2026-01-01T00:04:29Z"), false);
+  assert.equal(
+    joined("2026-01-01T00:04:30Z"),
+    false,
+    "the second of the creation: before or after, nobody knows",
+  );
+  assert.equal(joined("2026-01-01T00:04:31Z"), true);
+  assert.equal(joined("2026-01-01T00:10:00Z"), false, "a heartbeat from a future that would keep it ready");
 });
 
 test("Ready mirrors what decides it, and a removed teardown leaves no trace", () => {
@@ -90,7 +110,7 @@ test("Ready mirrors what decides it, and a removed teardown leaves no trace", ()
     ClusterReady: "False WaitingForTalosCluster",
     Ready: "False WaitingForTalosCluster",
   });
-  const ready = zoneStatus(one, { at: "ready", installed: "i", message: "m" }, clock);
+  const ready = zoneStatus(one, { at: "ready", installed: "i", message: "m", staleInMs: 1 }, clock);
   assert.deepEqual(view(ready), {
     ClusterReady: "True ClusterReady",
     Installed: "True Installed",
