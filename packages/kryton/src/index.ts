@@ -1,5 +1,6 @@
 /**
- * `@kontinuum/kryton`: one machine API over the providers demo, dockur, libvirt and KubeVirt.
+ * `@kontinuum/kryton`: one machine API over machine providers: demo now; dockur, libvirt and KubeVirt are the contract's
+ * other providers, not in this build yet.
  */
 export { createKryton, type Kryton, type KrytonOptions } from "./server.ts";
 export { readConfig, type Config } from "./config/config.ts";

@@ -36,7 +36,8 @@ export function openApiDocument(routes: readonly Route[]): OpenApiDocument {
     info: {
       title: "Kryton API",
       version: "1.1.0",
-      description: "One stable machine API over the providers demo, dockur, libvirt and KubeVirt.",
+      description:
+        "One stable machine API over machine providers: demo now; dockur, libvirt and KubeVirt are the contract's other providers, not in this build yet.",
       license: { name: "Apache-2.0" },
     },
     servers: [{ url: "/" }],

@@ -65,7 +65,7 @@ export function discoveryRoutes({ provider, authenticator }: Services, all: () =
           name: "kryton",
           version: "1.0.0",
           product: "Kryton",
-          description: "One stable machine API over demo, dockur, libvirt and KubeVirt.",
+          description: "One stable machine API over interchangeable machine providers.",
           provider: provider.name,
           openapi: "/openapi.yaml",
           basePath: "/api/v1",
