@@ -132,6 +132,7 @@ describe("lifecycle and access", { skip }, () => {
 
   test("K078 whoami, can-i", async () => {
     assert.match(await c.ok(["auth", "whoami"]), /admin[\s\S]*system:masters/);
+    assert.match(await c.ok(["auth", "can-i", "--list"]), /^\*\.\*\s+\[\]\s+\[\]\s+\[\*\]$/m);
     const before = await c.k(["auth", "can-i", "list", "cm", "--as=u", "-n", "kt"]);
     assert.equal(before.code, 1);
     assert.match(before.stdout, /^no/);
