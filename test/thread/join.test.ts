@@ -21,6 +21,7 @@ import {
   type Values,
   type Zone,
 } from "../../packages/kontinuum/src/index.ts";
+import { openHubStore } from "../../packages/kontinuum/src/relay/hub-store.ts";
 import { formatAuthSecret, rotated } from "../../packages/kontinuum/src/identity/auth-secret.ts";
 import { generateIdentity } from "../../packages/kontinuum/src/identity/zone-identity.ts";
 
@@ -113,6 +114,43 @@ async function eventually(what: string, holds: () => Promise<boolean>): Promise<
 const heartbeat = async (): Promise<string | undefined> =>
   (await hubClient.find(kontinuumKind.resource, { namespace: systemNamespace, name: "pod-1" }))?.status
     ?.lastHeartbeatTime;
+
+test(
+  "a stolen zone writes past its server: nothing the hub could not read again is stored",
+  { timeout: 60_000 },
+  async () => {
+    const config = parseConfig(readValues({ KONTINUUM_INSECURE_ALLOW_ANONYMOUS: "true", ...zoneValues() }));
+    const store = await openHubStore(
+      { zone: "eu-a", endpoint: `127.0.0.1:${hub.server.port}` },
+      config,
+      edges,
+    );
+    try {
+      const key = `/registry/kontinuum.sh/zones/${systemNamespace}/eu-a`;
+      const text = (await store.range({ key })).kvs[0]?.value.toString("utf8") ?? "";
+      const put = (value: string): Promise<unknown> =>
+        store.txn({ success: [{ type: "put", key, value: Buffer.from(value) }] });
+      const end = (status: string): string => text.replace(/(,"status":.*)?\}$/s, `,"status":${status}}`);
+      for (const value of [
+        end(`${'{"x":'.repeat(600)}1${"}".repeat(600)}`),
+        end('{"conditions":[1]}'),
+        text.replace(/^\{/, '{"kind":"Evil",'),
+        text.replace('"metadata":{', '"metadata":{"managedFields":7,'),
+        text.replace('"metadata":{', '"metadata":{"labels":[],'),
+      ]) {
+        assert.notEqual(value, text);
+        await assert.rejects(put(value), (error) => isCoded(error, "permission_denied"), value.slice(0, 200));
+      }
+      await put(end('{"conditions":[]}'));
+    } finally {
+      await store.close();
+    }
+    const { items } = await hubClient.list(zoneKind.resource);
+    assert.deepEqual(items.map(({ metadata }) => metadata.name).sort(), ["eu-a", "eu-b"]);
+    // The hub's own controller may have written its conditions since: it can, and that is the point.
+    assert.ok(items.every(({ metadata, status }) => metadata.name !== "eu-a" || status !== undefined));
+  },
+);
 
 test(
   "joins, sees what is its own, and may write nothing else; a revoked key ends it",
