@@ -5,7 +5,7 @@
  * operations, shorter intervals, and chart fixtures instead of charts from the network. All it keeps is in one
  * folder; run again it goes on from there.
  */
-import { open, writeFile } from "node:fs/promises";
+import { open, writeFile, type FileHandle } from "node:fs/promises";
 import path from "node:path";
 import { Client } from "@kontinuum/controller";
 import {
@@ -77,15 +77,24 @@ const demoTimings: Partial<Timings> = {
  */
 export async function runDemo(options: DemoOptions): Promise<number> {
   const dir = path.resolve(options.dir);
-  let unlock: () => Promise<void>;
+  let unlock: (() => Promise<void>) | undefined;
+  let logFile: FileHandle;
   try {
     await ensureFolder(dir, { setting: "KONTINUUM_DEMO_DIR" });
     unlock = await lockFolder(dir);
+    logFile = await open(path.join(dir, "kontinuum.log"), "a", 0o600);
   } catch (error) {
-    options.write(`demo: ${messageOf(error)}\n`);
-    return isCoded(error) ? error.meaning.exit : 1;
+    await unlock?.();
+    // What no check foresaw is still about the folder: nothing else was touched yet.
+    const coded = isCoded(error)
+      ? error
+      : new CodedError(
+          "invalid_argument",
+          `KONTINUUM_DEMO_DIR: ${dir} cannot be used (${messageOf(error)}); name a folder that can be written`,
+        );
+    options.write(`demo: ${coded.message}\n`);
+    return coded.meaning.exit;
   }
-  const logFile = await open(path.join(dir, "kontinuum.log"), "a", 0o600);
   const log = createLog({
     level: "info",
     format: "text",
