@@ -6,7 +6,7 @@
  * out. No process is stopped for it.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
-import { CodedError, type Random } from "@kontinuum/std";
+import { CodedError, messageOf, type Random } from "@kontinuum/std";
 import type { EncryptionKey } from "./envelope.ts";
 
 /** Length of a key. */
@@ -74,8 +74,8 @@ function index(keys: readonly EncryptionKey[]): ReadonlyMap<string, EncryptionKe
 }
 
 /**
- * Reads a key file. Fails with `failed_precondition` when it is missing or others may read it, and with
- * `invalid_argument` when a line is not understood; never says what a line holds.
+ * Reads a key file. Fails with `failed_precondition` when others may read it, and with `invalid_argument` when it is missing or
+ * cannot be read, or a line is not understood; never says what a line holds.
  */
 export async function readKeyFile(path: string, kms?: KmsPlugin): Promise<KeyRing> {
   let text: string;
@@ -85,7 +85,11 @@ export async function readKeyFile(path: string, kms?: KmsPlugin): Promise<KeyRin
     text = readFileSync(path, "utf8");
   } catch (cause) {
     if (cause instanceof CodedError) throw cause;
-    throw new CodedError("failed_precondition", `the encryption key file ${path} cannot be read`, { cause });
+    throw new CodedError(
+      "invalid_argument",
+      `the encryption key file ${path} cannot be read: check its path and permissions (${messageOf(cause)})`,
+      { cause },
+    );
   }
   const keys: EncryptionKey[] = [];
   for (const [number, line] of text.split("\n").entries()) {
