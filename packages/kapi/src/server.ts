@@ -154,8 +154,8 @@ class Server implements ApiServer {
         resource.kind === "Event" && resource.origin === "builtin"
           ? (options.eventTtlSeconds ?? eventTtlSeconds)
           : 0,
-      authorizeCreate: async (context) => {
-        const attributes = attributesOf(context.user, context.info, "create");
+      authorize: async (context, verb) => {
+        const attributes = attributesOf(context.user, context.info, verb);
         const { decision, reason } = await access.authorize(attributes);
         if (decision !== "allow") throw accessDenied(attributes, reason);
       },

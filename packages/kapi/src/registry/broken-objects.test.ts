@@ -3,6 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { staticTokens } from "../auth/authenticators.ts";
 import { eventually, startServer, type Reply, type ServerFixture } from "../server.fixture.ts";
 
 const option = "ignoreStoreReadErrorWithClusterBreakingPotential";
@@ -63,6 +64,44 @@ test("preconditions are checked on what can be read", async () => {
   const unknown = await ask("DELETE", `${cms}/c`, { [option]: true, preconditions: { uid: "uid-c" } });
   assert.equal(unknown.status, 409, "a uid that can't be read does not match");
   assert.equal((await ask("DELETE", `${cms}/c`, { [option]: true })).status, 200);
+});
+
+test("it needs a permission of its own", async () => {
+  const rbac = "/apis/rbac.authorization.k8s.io/v1";
+  const own = await startServer(
+    {
+      auth: {
+        authenticators: [staticTokens([{ token: "t", user: { name: "u", groups: [] } }])],
+        authorizers: [],
+      },
+    },
+    { [keyOf("d")]: "\u0000garbage" },
+  );
+  const grant = async (name: string, verb: string): Promise<void> => {
+    const role = {
+      metadata: { name },
+      rules: [{ apiGroups: [""], resources: ["configmaps"], verbs: [verb] }],
+    };
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name };
+    const binding = { metadata: { name }, roleRef, subjects: [{ kind: "User", name: "u" }] };
+    assert.equal((await own.ask("POST", `${rbac}/clusterroles`, role)).status, 201);
+    assert.equal((await own.ask("POST", `${rbac}/clusterrolebindings`, binding)).status, 201);
+  };
+  const remove = async (): Promise<number> => {
+    const transport = own.server.transport({ name: "u", groups: ["system:authenticated"] });
+    const response = await transport({ method: "DELETE", path: `${cms}/d?${option}=true`, headers: {} });
+    for await (const _ of response.body);
+    return response.status;
+  };
+  try {
+    await grant("deleter", "delete");
+    assert.equal(await remove(), 403);
+    assert.equal((await own.ask("GET", `${cms}/d`)).status, 500, "still there");
+    await grant("breaker", "unsafe-delete-ignore-read-errors");
+    await eventually("the permission", async () => (await remove()) === 200);
+  } finally {
+    await own.stop();
+  }
 });
 
 test("the option changes nothing for an object that can be decoded", async () => {

@@ -29,6 +29,9 @@ import { undecodable } from "./update.ts";
 
 const maxRounds = 10;
 
+/** The verb that {@link ignoreReadErrorOption} needs besides `delete` (kubernetes.io, "API concepts", force deletion). */
+const ignoreReadErrorVerb = "unsafe-delete-ignore-read-errors";
+
 /** What a delete did. */
 export interface Deleted {
   /** Gone, or only marked (or, on a dry run, would be). */
@@ -62,7 +65,7 @@ export async function deleteObject(deps: RegistryDeps, request: DeleteRequest): 
   throw conflict(resource, name);
 }
 
-/** Removes what can't be decoded, when that was asked for. Fails with 500 `StorageReadError` otherwise. */
+/** Removes what can't be decoded, when that was asked for. Fails with 500 `StorageReadError` otherwise, 403 and 409. */
 async function dropBroken(
   deps: RegistryDeps,
   request: DeleteRequest,
@@ -71,6 +74,7 @@ async function dropBroken(
 ): Promise<Deleted | undefined> {
   const { context, name, options } = request;
   if (!options.ignoreReadError) throw undecodable(entry);
+  await deps.authorize(context, ignoreReadErrorVerb);
   const object: JsonObject = {
     metadata: {
       name,

@@ -26,6 +26,6 @@ export interface RegistryDeps {
   readonly guards: readonly WriteGuard[];
   /** Seconds an object of this resource lives after its last write; 0 for ever. */
   ttlSeconds(resource: ResourceDefinition): number;
-  /** Authorizes a further verb on the same object (apply that creates). Throws 403. */
-  authorizeCreate(context: RequestContext): Promise<void>;
+  /** Fails with 403 when the user may not also do `verb` to what the request names: an upsert creates, too. */
+  authorize(context: RequestContext, verb: string): Promise<void>;
 }

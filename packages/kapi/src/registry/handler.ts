@@ -190,7 +190,7 @@ export class RegistryHandler {
             createMissing: async () => {
               const object = fresh();
               if (metaText(object, "uid") !== "") throw notFound(resource, name);
-              await this.#deps.authorizeCreate(context);
+              await this.#deps.authorize(context, "create");
               delete metadataOf(object)["resourceVersion"];
               metadataOf(object)["name"] = name;
               return createObject(this.#deps, { context, resource, namespace, object, duplicates, options });
@@ -272,7 +272,7 @@ export class RegistryHandler {
             createMissing: async () => {
               if (metaText(configuration, "uid") !== "")
                 throw conflictOfMissing(resource, name, metaText(configuration, "uid"));
-              await this.#deps.authorizeCreate(context);
+              await this.#deps.authorize(context, "create");
               const object = await merged(undefined);
               return createObject(this.#deps, {
                 context,
