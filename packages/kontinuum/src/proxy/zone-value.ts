@@ -29,6 +29,8 @@ export const zoneValueLimitBytes = 64 * 1024;
 export const zoneValueDepth = 32;
 /** Most keys of all maps in a zone's value. */
 export const zoneValueKeys = 4096;
+/** Longest reason given, characters: it goes to the log and back to the zone. */
+const refusalLimit = 300;
 
 /** The storage version of one of our definitions. */
 export function definitionOf(crd: CrdManifest): ResourceDefinition {
@@ -73,13 +75,16 @@ export function readZoneValue(bytes: Uint8Array): ZoneValue {
       return { refusal: `the value is nested deeper than ${zoneValueDepth} levels` };
     if (keys > zoneValueKeys) return { refusal: `the value has more than ${zoneValueKeys} keys` };
     const [twice] = duplicateFields(text, object);
-    if (twice !== undefined) return { refusal: `the value has the key ${JSON.stringify(twice)} twice` };
+    if (twice !== undefined) return { refusal: `the value has the key ${quoted(twice)} twice` };
     if (!isWellFormed(object)) return { refusal: "the value holds half a surrogate pair" };
     return { object };
   } catch (error) {
     return { refusal: `the value is not a JSON object: ${messageOf(error)}` };
   }
 }
+
+/** What a zone wrote, as far as a message repeats it. */
+const quoted = (text: string): string => JSON.stringify(text.slice(0, 100));
 
 function isWellFormed(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed();
@@ -100,9 +105,9 @@ export function storedFormRefusal(
   if (object["kind"] !== kind || object["apiVersion"] !== apiVersion)
     return `the value is not valid: it is not a ${kind} of ${apiVersion}`;
   try {
-    return formRefusal(definition, object, isObject(before) ? before : undefined);
+    return formRefusal(definition, object, isObject(before) ? before : undefined)?.slice(0, refusalLimit);
   } catch (error) {
-    return `the value is not valid: ${messageOf(error)}`;
+    return `the value is not valid: ${messageOf(error)}`.slice(0, refusalLimit);
   }
 }
 
