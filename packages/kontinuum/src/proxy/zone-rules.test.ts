@@ -257,6 +257,7 @@ test("a value that is not what the key says is refused, with the reason", () => 
     [zoneKey, zoneBefore, change(zoneBefore, { labels: { a: "b" } }), /only write the status/],
     [zoneKey, zoneBefore, change(zoneBefore, { finalizers: [] }), /finalizers/],
     [zoneKey, zoneBefore, change(zoneBefore, { uid: "other" }), /uid/],
+    [processKey, processBefore, change(processBefore, { uid: undefined }), /no uid/],
     [zoneKey, zoneBefore, change(zoneBefore, { name: "eu-ams02" }), /name does not match/],
     [zoneKey, zoneBefore, change(zoneBefore, { namespace: "tenant" }), /namespace does not match/],
     [zoneKey, zoneBefore, change(zoneBefore, {}, { kind: "Secret" }), /not valid/],

@@ -255,6 +255,7 @@ function metadataRefusal(place: Place, old: unknown, value: unknown): string | u
   if (stringAt(value, "metadata", "name") !== place.name) return "its name does not match the key";
   if (stringAt(value, "metadata", "namespace") !== place.namespace)
     return "its namespace does not match the key";
+  if ((stringAt(value, "metadata", "uid") ?? "") === "") return "it has no uid";
   if (old !== undefined && stringAt(value, "metadata", "uid") !== stringAt(old, "metadata", "uid"))
     return "its uid would change";
   // Creation is stated once, and only the hub's API server begins a deletion that waits.

@@ -30,6 +30,7 @@ test("stale from the very moment on; without heartbeat the creation counts", () 
     afterMs: 1000,
   });
   assert.deepEqual(decideStaleness(beat("2026-01-01T00:10:00Z"), now, 300_000), { action: "remove" });
+  assert.deepEqual(decideStaleness(kontinuum("a"), now, 300_000), { action: "remove" });
   const created = kontinuum("a", {}, { metadata: { creationTimestamp: "2026-01-01T00:04:00Z" } });
   assert.deepEqual(decideStaleness(created, now, 300_000), { action: "recheck", afterMs: 240_000 });
 });
