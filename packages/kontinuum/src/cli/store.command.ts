@@ -27,6 +27,7 @@ export function storeCommand(terminal: Terminal): CommandUnknownOpts {
     compactCommand(terminal),
     backupCommand(terminal),
     restoreCommand(terminal),
+    copyCommand(terminal),
     createKeyCommand(terminal),
   ];
   for (const command of commands) group.addCommand(command);
@@ -44,21 +45,26 @@ const keyFlag = [
 const examples = (...lines: string[]): string =>
   `\nExamples:\n${lines.map((line) => `  ${line}`).join("\n")}`;
 
-/** Opens the chosen store as `serve` would, runs `work` and closes it. */
-async function withStore(
-  terminal: Terminal,
-  choice: StoreChoice,
-  work: (store: Store, url: string) => Promise<void>,
-): Promise<void> {
+/** The chosen store: flags over environment over defaults. */
+function chosen(terminal: Terminal, choice: StoreChoice): { readonly url: string; readonly keyFile: string } {
   const values = readValues(terminal.environment, {
     ...(choice.storage === undefined ? {} : { KONTINUUM_SERVER_STORAGE: choice.storage }),
     ...(choice.encryptionKeyFile === undefined
       ? {}
       : { KONTINUUM_SERVER_ENCRYPTION_KEY_FILE: choice.encryptionKeyFile }),
   });
-  const url = values.KONTINUUM_SERVER_STORAGE;
+  return { url: values.KONTINUUM_SERVER_STORAGE, keyFile: values.KONTINUUM_SERVER_ENCRYPTION_KEY_FILE };
+}
+
+/** Opens the chosen store as `serve` would, runs `work` and closes it. */
+async function withStore(
+  terminal: Terminal,
+  choice: StoreChoice,
+  work: (store: Store, url: string) => Promise<void>,
+): Promise<void> {
+  const { url, keyFile } = chosen(terminal, choice);
   const { openEncryptedStore } = await import("../serve/process-store.ts");
-  const store = await openEncryptedStore(url, values.KONTINUUM_SERVER_ENCRYPTION_KEY_FILE, terminal.edges);
+  const store = await openEncryptedStore(url, keyFile, terminal.edges);
   try {
     await work(store, url);
   } finally {
@@ -202,11 +208,51 @@ function restoreCommand(terminal: Terminal): CommandUnknownOpts {
       ),
     )
     .action(async (file, options) => {
-      await withStore(terminal, options, async (store) => {
-        const { restoreBackup } = await import("@kontinuum/storage");
-        const { pairs, revision } = await restoreBackup(file, store);
-        terminal.stdout.write(`${pairs} pairs restored; the store is at revision ${revision}\n`);
-      });
+      const { url, keyFile } = chosen(terminal, options);
+      const { openSealedStore } = await import("../serve/process-store.ts");
+      const { restoreBackup } = await import("@kontinuum/storage");
+      // The backup's values are sealed already: they go in as they are, once the key was shown to open them.
+      const { store, keys } = await openSealedStore(url, keyFile, terminal.edges);
+      try {
+        const { pairs, revision } = await restoreBackup(file, store, keys ? { keys } : {});
+        terminal.stdout.write(
+          `${pairs} pairs restored; the store is at revision ${revision}; serve it with the same encryption key\n`,
+        );
+      } finally {
+        await store.close();
+      }
+    });
+}
+
+function copyCommand(terminal: Terminal): CommandUnknownOpts {
+  return new Command("copy")
+    .description("Copy a store into an empty one of any kind, at one revision. Sealed values stay sealed.")
+    .requiredOption("--from <address>", "storage connection string of the source")
+    .requiredOption("--to <address>", "storage connection string of the empty target")
+    .addHelpText(
+      "after",
+      examples(
+        "kontinuum store copy --from sqlite://kontinuum.db --to postgres://kontinuum@127.0.0.1/kontinuum",
+      ),
+    )
+    .action(async ({ from, to }) => {
+      const { copyStore, openStore } = await import("@kontinuum/storage");
+      const { edges, signal } = terminal;
+      // Both without a key: what is sealed is copied as it is, so whoever copies need not be able to read it.
+      const source = await openStore(from, edges);
+      try {
+        const target = await openStore(to, edges);
+        try {
+          const { pairs, revision } = await copyStore(source, target, { signal, clock: edges.clock });
+          terminal.stdout.write(
+            `${pairs} pairs copied; the target is at revision ${revision}; it needs the encryption key of the source\n`,
+          );
+        } finally {
+          await target.close();
+        }
+      } finally {
+        await source.close();
+      }
     });
 }
 

@@ -8,7 +8,14 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { CodedError, ensureFolder, isCoded, type Edges } from "@kontinuum/std";
-import { createKeyFile, EncryptedStore, openStore, readKeyFile, type Store } from "@kontinuum/storage";
+import {
+  createKeyFile,
+  EncryptedStore,
+  openStore,
+  readKeyFile,
+  type KeyRing,
+  type Store,
+} from "@kontinuum/storage";
 import type { Config } from "../config/config.ts";
 import { redactConnectionString } from "../config/redact.ts";
 import { hubTarget, openHubStore } from "../relay/hub-store.ts";
@@ -58,6 +65,21 @@ export async function openEncryptedStore(url: string, keyFile: string, edges: Ed
     await store.close();
     throw error;
   }
+}
+
+/**
+ * Opens a hub's own store as it lies, without opening what is sealed in it, and the keys that are at hand: those of
+ * `keyFile`, or of the default place when something is there.
+ */
+export async function openSealedStore(
+  url: string,
+  keyFile: string,
+  edges: Edges,
+): Promise<{ readonly store: Store; readonly keys: KeyRing | undefined }> {
+  const database = sqlitePath(url);
+  const file = keyFile || (database === undefined ? "" : `${database}.key`);
+  const keys = file !== "" && (keyFile !== "" || existsSync(file)) ? await readKeyFile(file) : undefined;
+  return { store: await openStore(url, edges), keys };
 }
 
 async function ready(store: Store, name: string, edges: Edges): Promise<Store> {
