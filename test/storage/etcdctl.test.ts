@@ -15,10 +15,11 @@ import {
   type EtcdServer,
   type Store,
 } from "@kontinuum/storage";
-import { findEtcdctl } from "../services/etcd.ts";
+import { findEtcd, findEtcdctl, startEtcd } from "../services/etcd.ts";
 import { run, skipUnless, start, waitFor, type Ran } from "../services/service.ts";
 
 const found = await findEtcdctl();
+const foundEtcd = await findEtcd();
 const skip = skipUnless(found);
 const etcdctl = typeof found === "string" ? found : "";
 
@@ -174,6 +175,27 @@ describe("etcdctl", { skip }, () => {
     const { revision } = await restoreBackup(path, restored);
     assert.equal((await restored.hash()).hash, (await store.hash(revision)).hash);
     await restored.close();
+  });
+
+  test("snapshot save over etcd is etcd's own file", { skip: skipUnless(foundEtcd) }, async () => {
+    const etcd = await startEtcd();
+    const remote = await openStore(etcd.url, systemEdges());
+    const face = await serveEtcd(remote);
+    try {
+      await remote.txn({ success: [{ type: "put", key: "/s/a", value: "1" }] });
+      const file = join(folder, "etcd.snapshot");
+      const saved = await run(etcdctl, [`--endpoints=127.0.0.1:${face.port}`, "snapshot", "save", file], {
+        env,
+      });
+      assert.equal(saved.code, 0, saved.stderr);
+      const status = await run(etcdctl, ["snapshot", "status", file, "-w", "json"], { env });
+      assert.equal(status.code, 0, status.stderr);
+      assert.ok(Number(JSON.parse(status.stdout).totalKey) > 0, status.stdout);
+    } finally {
+      await face.close();
+      await remote.close();
+      await etcd.stop();
+    }
   });
 
   test("make-mirror copies and follows", async () => {

@@ -246,6 +246,11 @@ export interface Store {
   hash(
     revision?: Revision,
   ): Promise<{ readonly hash: number; readonly revision: Revision; readonly compactRevision: Revision }>;
+  /**
+   * The database's own snapshot file, where it has one (etcd's bbolt file with its SHA-256): streamed, for its own tools to
+   * restore. Absent where there is none, and where what lies below must not be read past this store.
+   */
+  snapshot?(options?: CallOptions): AsyncIterable<Uint8Array>;
   /** Ends all watches, waits for writes under way, releases files and connections. */
   close(): Promise<void>;
 }

@@ -27,6 +27,7 @@ import { hashPairs } from "../../engine/contents-hash.ts";
 import { maxRequestBytes } from "../../engine/request-check.ts";
 import { inSpan, spanOf } from "../../engine/span.ts";
 import { rangeMessage, rangeResultFrom, toBuffer, txnMessage, txnResultFrom } from "../../etcd/messages.ts";
+import { fromWire } from "../../etcd/status-text.ts";
 import { compacted, fault, leaseNotFound, reasonOf, storeClosed } from "../../faults.ts";
 import * as rpc from "../../gen/etcd/etcdserverpb/rpc_pb.ts";
 import { callTimeoutMs, Channel, type Clients, type EtcdTarget } from "./channel.ts";
@@ -169,6 +170,15 @@ class EtcdStore implements Store {
   ): Promise<{ hash: number; revision: Revision; compactRevision: Revision }> {
     const compactRevision = await this.#compactRevision();
     return hashPairs(this, revision, () => compactRevision);
+  }
+
+  async *snapshot({ signal }: CallOptions = {}): AsyncIterable<Uint8Array> {
+    const { clients } = await this.#channel.stream();
+    try {
+      for await (const { blob } of clients.maintenance.snapshot({}, signal ? { signal } : {})) yield blob;
+    } catch (error) {
+      throw fromWire(error);
+    }
   }
 
   async close(): Promise<void> {
