@@ -55,8 +55,12 @@ export interface Clients {
   readonly auth: Client<typeof rpc.Auth>;
 }
 
+/**
+ * The connections to one endpoint: calls have one of their own, because all streams of a connection share one window for what
+ * was sent and not read yet: watchers that wait for a call's answer must not be able to hold it up.
+ */
 interface Link {
-  readonly manager: Http2SessionManager;
+  readonly managers: readonly Http2SessionManager[];
   readonly clients: Clients;
 }
 
@@ -103,7 +107,7 @@ export class Channel {
 
   close(): void {
     this.#closed = true;
-    this.#link?.manager.abort();
+    for (const manager of this.#link?.managers ?? []) manager.abort();
     this.#link = undefined;
   }
 
@@ -119,7 +123,7 @@ export class Channel {
     this.#link = undefined;
     this.#index = (this.#index + 1) % this.#target.endpoints.length;
     // Streams on the old connection end with it: nobody is left hanging on a dead endpoint.
-    link.manager.abort();
+    for (const manager of link.managers) manager.abort();
   }
 
   #dial(): Link {
@@ -129,26 +133,32 @@ export class Channel {
     const baseUrl = `${tls ? "https" : "http"}://${socketPath === undefined ? endpoint : "localhost"}`;
     const nodeOptions: http2.SecureClientSessionOptions =
       socketPath === undefined ? { ...tls } : { createConnection: () => net.connect(socketPath) };
-    const manager = new Http2SessionManager(
-      baseUrl,
-      { pingIntervalMs, pingTimeoutMs: pingIntervalMs, connectTimeoutMs },
-      nodeOptions,
-    );
-    const transport: Transport = createGrpcTransport({
-      baseUrl,
-      sessionManager: manager,
-      interceptors: [this.#withHeaders],
-      acceptCompression: [],
-      readMaxBytes: maxAnswerBytes,
-    });
+    const managers: Http2SessionManager[] = [];
+    const connect = (): Transport => {
+      const sessionManager = new Http2SessionManager(
+        baseUrl,
+        { pingIntervalMs, pingTimeoutMs: pingIntervalMs, connectTimeoutMs },
+        nodeOptions,
+      );
+      managers.push(sessionManager);
+      return createGrpcTransport({
+        baseUrl,
+        sessionManager,
+        interceptors: [this.#withHeaders],
+        acceptCompression: [],
+        readMaxBytes: maxAnswerBytes,
+      });
+    };
+    const calls = connect();
+    const streams = connect();
     return {
-      manager,
+      managers,
       clients: {
-        kv: createClient(rpc.KV, transport),
-        watch: createClient(rpc.Watch, transport),
-        lease: createClient(rpc.Lease, transport),
-        maintenance: createClient(rpc.Maintenance, transport),
-        auth: createClient(rpc.Auth, transport),
+        kv: createClient(rpc.KV, calls),
+        watch: createClient(rpc.Watch, streams),
+        lease: createClient(rpc.Lease, calls),
+        maintenance: createClient(rpc.Maintenance, calls),
+        auth: createClient(rpc.Auth, calls),
       },
     };
   }
