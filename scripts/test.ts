@@ -16,6 +16,11 @@ const unitTests = ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts"];
 /** Tests that cross packages and use real services. */
 const serviceTests = ["test/**/*.test.ts"];
 
+/** Unit tests share two cores. */
+const unitConcurrency = 2;
+/** Each of these starts databases, browsers or whole hubs of its own: side by side they would miss each other's deadlines. */
+const serviceConcurrency = 1;
+
 interface Outcome {
   passed: number;
   failed: number;
@@ -32,11 +37,11 @@ async function find(patterns: readonly string[]): Promise<string[]> {
   return files.sort();
 }
 
-async function runFiles(files: readonly string[], outcome: Outcome): Promise<void> {
+async function runFiles(files: readonly string[], outcome: Outcome, concurrency: number): Promise<void> {
   if (files.length === 0) return;
   const stream = run({
     files: [...files],
-    concurrency: 2,
+    concurrency,
     isolation: "process",
     timeout: 300_000,
     execArgv: ["--no-warnings=ExperimentalWarning"],
@@ -59,10 +64,10 @@ async function runFiles(files: readonly string[], outcome: Outcome): Promise<voi
 export async function runTests(which: "quick" | "all", patterns: readonly string[] = []): Promise<boolean> {
   const started = performance.now();
   const outcome: Outcome = { passed: 0, failed: 0, skipped: new Map(), withoutReason: [] };
-  if (patterns.length > 0) await runFiles(await find(patterns), outcome);
+  if (patterns.length > 0) await runFiles(await find(patterns), outcome, 1);
   else {
-    await runFiles(await find(unitTests), outcome);
-    if (which === "all") await runFiles(await find(serviceTests), outcome);
+    await runFiles(await find(unitTests), outcome, unitConcurrency);
+    if (which === "all") await runFiles(await find(serviceTests), outcome, serviceConcurrency);
   }
   if (outcome.skipped.size > 0) {
     console.log("\nLeft out on this machine:");

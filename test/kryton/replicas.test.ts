@@ -156,6 +156,8 @@ test(
       const doomed = made.slice(0, expiring);
       const edges = systemEdges();
       const store = await openStore(postgres.url, edges);
+      // Also when an assertion fails: an open store keeps the process alive.
+      await using _closed = { [Symbol.asyncDispose]: () => store.close() };
       await store.txn({
         success: doomed.map(({ id }) => ({
           type: "put",
@@ -167,13 +169,19 @@ test(
 
       const wanted = names.filter((name) => !doomed.some(({ spec }) => spec.name === name));
       for (const replica of site.replicas) {
+        let unsettled = "";
         const listed = await until(async () => {
           const { items } = (await call(replica.url, "GET", "/api/v1/machines?limit=500")).json;
           const settled = items.every(
             (m: { operation?: unknown; state: string }) => !m.operation && m.state === "stopped",
           );
+          unsettled = JSON.stringify(
+            items.filter((m: { operation?: unknown; state: string }) => m.operation || m.state !== "stopped"),
+          );
           return settled && items.length === wanted.length ? items : undefined;
-        }, 60_000);
+        }, 60_000).catch((error: unknown) => {
+          throw new Error(`${replica.url} never settled: ${unsettled}`, { cause: error });
+        });
         assert.deepEqual(listed.map((m: { spec: { name: string } }) => m.spec.name).sort(), wanted);
       }
       const histories = await Promise.all(
