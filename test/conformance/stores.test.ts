@@ -121,7 +121,13 @@ for (const { name, found, start } of services) {
         async () => (await b.ask("POST", there, { body: widget("w") })).status === 201,
         5000,
       );
-      assert.equal((await a.ask("GET", `${there}/w`)).at("spec", "size"), "m");
+      // Each server begins to serve a definition in its own time: the one that took it may be the later.
+      const size = await waitFor(
+        "the resource on the server that took the definition",
+        async () => (await a.ask("GET", `${there}/w`)).at("spec", "size"),
+        5000,
+      );
+      assert.equal(size, "m");
     });
 
     test("events expire, also for watchers of the other server", async () => {
