@@ -6,11 +6,18 @@
  */
 import type http2 from "node:http2";
 import net from "node:net";
-import { createClient, type Client, type Interceptor, type Transport } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  createClient,
+  type Client,
+  type Interceptor,
+  type Transport,
+} from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { CodedError } from "@kontinuum/std";
 import * as rpc from "../../gen/etcd/etcdserverpb/rpc_pb.ts";
-import { reasonOf } from "../../faults.ts";
+import { reasonOf, storeClosed } from "../../faults.ts";
 import { fromWire } from "../../etcd/status-text.ts";
 
 /** Longest time a call may take, milliseconds. */
@@ -64,6 +71,15 @@ interface Link {
   readonly clients: Clients;
 }
 
+/**
+ * Ends a link. Whoever still waits on it is told that the connection is gone: left to itself, the library says "cancelled", and
+ * nobody cancelled anything.
+ */
+function cut(link: Link): void {
+  for (const manager of link.managers)
+    manager.abort(new ConnectError("the connection was given up", Code.Unavailable));
+}
+
 /** The connection of one remote store. */
 export class Channel {
   readonly #target: EtcdTarget;
@@ -84,6 +100,7 @@ export class Channel {
     try {
       return await this.#authenticated(link, work);
     } catch (error) {
+      if (this.#closed) throw storeClosed();
       const coded = fromWire(error);
       if (reasonOf(coded) === "lost") this.#rotate(link);
       throw coded;
@@ -107,13 +124,12 @@ export class Channel {
 
   close(): void {
     this.#closed = true;
-    for (const manager of this.#link?.managers ?? []) manager.abort();
+    if (this.#link) cut(this.#link);
     this.#link = undefined;
   }
 
   #open(): Link {
-    if (this.#closed)
-      throw new CodedError("unavailable", "the store is closed", { details: { reason: "closed" } });
+    if (this.#closed) throw storeClosed();
     this.#link ??= this.#dial();
     return this.#link;
   }
@@ -123,7 +139,7 @@ export class Channel {
     this.#link = undefined;
     this.#index = (this.#index + 1) % this.#target.endpoints.length;
     // Streams on the old connection end with it: nobody is left hanging on a dead endpoint.
-    for (const manager of link.managers) manager.abort();
+    cut(link);
   }
 
   #dial(): Link {
