@@ -5,7 +5,7 @@
  */
 import { CodedError } from "@kontinuum/std";
 import type { UserInfo } from "../contract.ts";
-import type { WatchOutput } from "../registry/watch.ts";
+import type { WatchOutput } from "../registry/watch-output.ts";
 import type { Answering } from "../wire/respond.ts";
 import type { Exchange, WireRequest } from "../wire/request.ts";
 import type { HttpResponse } from "../contract.ts";

@@ -8,7 +8,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer, type WebSocket } from "ws";
 import type { HttpResponse } from "../contract.ts";
-import type { WatchOutput } from "../registry/watch.ts";
+import type { WatchOutput } from "../registry/watch-output.ts";
 import type { WireRequest } from "../wire/request.ts";
 import { RequestContext } from "./context.ts";
 
@@ -178,6 +178,10 @@ class UpgradedOutput implements WatchOutput {
     this.#socket?.send(chunk.subarray(0, end), { binary: false }, () => {
       for (const drain of this.#drains) drain();
     });
+  }
+
+  flush(): void {
+    // Each event is a frame of its own, sent at once.
   }
 
   end(): void {

@@ -30,7 +30,8 @@ import { getEntry, listEntries } from "./read.ts";
 import { serveScale } from "./scale-verbs.ts";
 import { updateObject, type Change } from "./update.ts";
 import { readWriteBody } from "./write-body.ts";
-import { responseOutput, serveWatch } from "./watch.ts";
+import { serveWatch } from "./watch.ts";
+import { Pieces, responseOutput } from "./watch-output.ts";
 
 /** Answers one subresource or kind in its own way (tokens, reviews, evictions). */
 export type SpecialHandler = (context: RequestContext, resource: ResourceDefinition) => Promise<void>;
@@ -39,6 +40,7 @@ export type SpecialHandler = (context: RequestContext, resource: ResourceDefinit
 export class RegistryHandler {
   readonly #deps: RegistryDeps;
   readonly #special: ReadonlyMap<string, SpecialHandler>;
+  readonly #pieces = new Pieces();
 
   /** `special` is keyed by `<resource>[.<group>][/<subresource>]`. */
   constructor(deps: RegistryDeps, special: ReadonlyMap<string, SpecialHandler>) {
@@ -144,7 +146,7 @@ export class RegistryHandler {
 
   #watch(context: RequestContext, resource: ResourceDefinition): Promise<void> {
     const options = parseListOptions(context, resource, true);
-    const output = context.upgraded ?? responseOutput(context);
+    const output = context.upgraded ?? responseOutput(context, this.#pieces);
     return serveWatch(this.#deps, context, resource, this.#namespace(context, resource), options, output);
   }
 

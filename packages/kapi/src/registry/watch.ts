@@ -15,13 +15,13 @@ import { objectHead, type CacheEntry } from "../watch-cache/entry.ts";
 import type { CacheEvent, ChangeType } from "../watch-cache/ring.ts";
 import { Watcher, type WatchSink } from "../watch-cache/watcher.ts";
 import { negotiate, parseIncludeObject, type IncludeObject, type Negotiated } from "../wire/media-type.ts";
-import { warningHeaders } from "../wire/respond.ts";
 import { header } from "../wire/request.ts";
 import type { RegistryDeps } from "./deps.ts";
 import type { ListOptions } from "./options.ts";
 import { ready, selectsIn } from "./read.ts";
 import { apiVersionOf, type ResourceStore } from "./resource-store.ts";
 import { watchStart } from "./watch-options.ts";
+import type { WatchOutput } from "./watch-output.ts";
 
 /** Bytes a client may leave unread before it is parked. */
 const parkAt = 256 * 1024;
@@ -33,19 +33,6 @@ const minTimeoutSeconds = 1800;
 /** Annotation of the bookmark that ends the initial state. */
 const initialEventsEnd = "k8s.io/initial-events-end";
 
-/** Where the bytes of a watch go. */
-export interface WatchOutput {
-  /** Bytes not yet taken by the connection. */
-  readonly pending: number;
-  /** Begins the answer. */
-  open(contentType: string): void;
-  /** One whole event. */
-  send(chunk: Buffer): void;
-  end(): void;
-  onDrain(callback: () => void): void;
-  onClose(callback: () => void): void;
-}
-
 /** Makes the lines of one form. */
 class LineMaker {
   readonly #resource: ResourceDefinition;
@@ -53,7 +40,8 @@ class LineMaker {
   readonly #form: Negotiated;
   readonly #include: IncludeObject;
   readonly #now: () => number;
-  readonly #id: string;
+  /** Names of this form's lines, by type. */
+  readonly #ids: Readonly<Record<ChangeType, string>>;
   #first = true;
 
   constructor(
@@ -68,7 +56,8 @@ class LineMaker {
     this.#form = form;
     this.#include = include;
     this.#now = now;
-    this.#id = `${apiVersionOf(resource)}|${form.encoding}|${form.shape}|${include}`;
+    const id = `${apiVersionOf(resource)}|${form.encoding}|${form.shape}|${include}`;
+    this.#ids = { ADDED: `${id}|ADDED`, MODIFIED: `${id}|MODIFIED`, DELETED: `${id}|DELETED` };
   }
 
   /** The bytes of one event; shared when the event is. */
@@ -76,7 +65,7 @@ class LineMaker {
     const columns = this.#form.shape === "table" && this.#first;
     this.#first = false;
     if (!event || columns) return this.#make(type, entry, columns);
-    const id = `${this.#id}|${type}`;
+    const id = this.#ids[type];
     event.lines ??= new Map();
     const known = event.lines.get(id);
     if (known) return known;
@@ -208,6 +197,7 @@ export async function serveWatch(
         if (start.marked && options.bookmarks) output.send(lines.bookmark(revision, true));
       },
       bookmark: (revision) => output.send(lines.bookmark(revision, false)),
+      flush: () => output.flush(),
       end(error) {
         for (const timer of timers.splice(0)) timer.clear();
         if (error) output.send(lines.error(error));
@@ -250,34 +240,4 @@ export async function serveWatch(
     watcher.start();
     if (context.signal.aborted) watcher.close();
   });
-}
-
-/** The output of a plain HTTP answer. */
-export function responseOutput(context: RequestContext): WatchOutput {
-  const { response } = context;
-  let open = true;
-  response.on("close", () => (open = false));
-  return {
-    get pending() {
-      return response.writableLength;
-    },
-    open(contentType) {
-      const warnings = context.warnings.length > 0 ? { warning: warningHeaders(context.warnings) } : {};
-      response.writeHead(200, {
-        "content-type": contentType,
-        "cache-control": "no-cache, private",
-        ...warnings,
-      });
-      // Sends the headers now: a client must know that its watch stands before the first event.
-      response.flushHeaders();
-    },
-    send: (chunk) => {
-      if (open) response.write(chunk);
-    },
-    end: () => {
-      if (open) response.end();
-    },
-    onDrain: (callback) => void response.on("drain", callback),
-    onClose: (callback) => void response.on("close", callback),
-  };
 }

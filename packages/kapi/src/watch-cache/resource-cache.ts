@@ -11,6 +11,7 @@ import { CodedError, isCoded, messageOf, type Clock, type Log } from "@kontinuum
 import { prefixRange, type KeyValue, type Store, type Watch } from "@kontinuum/storage";
 import type { CacheEntry } from "./entry.ts";
 import { EventRing, type CacheEvent } from "./ring.ts";
+import { Rounds } from "./rounds.ts";
 
 /** How long a consistent read waits for the cache. */
 const freshTimeoutMs = 20_000;
@@ -49,6 +50,7 @@ export class ResourceCache {
   readonly #options: ResourceCacheOptions;
   readonly #stop = new AbortController();
   readonly #listeners = new Set<CacheListener>();
+  readonly #rounds: Rounds;
   #entries = new Map<string, CacheEntry>();
   #keys: string[] = [];
   #ring = new EventRing(0);
@@ -65,6 +67,7 @@ export class ResourceCache {
 
   constructor(options: ResourceCacheOptions) {
     this.#options = options;
+    this.#rounds = new Rounds(this.#listeners, options.clock);
     this.prefix = options.prefix;
   }
 
@@ -293,7 +296,7 @@ export class ResourceCache {
         alive();
         for (const event of batch.events) this.#apply(event.type, event.kv);
         this.#advance(batch.revision);
-        if (batch.events.length > 0) for (const listener of this.#listeners) listener.notify();
+        if (batch.events.length > 0) this.#rounds.start();
       }
     } finally {
       this.#watch = undefined;

@@ -16,6 +16,8 @@ export interface CacheEvent {
   readonly entry: CacheEntry | undefined;
   /** The object before the change; absent when it is new. */
   readonly previous: CacheEntry | undefined;
+  /** The object as its deletion shows it: the state before, at the deletion's revision. Filled on demand. */
+  gone?: CacheEntry;
   /** Encoded lines by format, each made once however many watch. */
   lines?: Map<string, Buffer | Promise<Buffer>>;
 }

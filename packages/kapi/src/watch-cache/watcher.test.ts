@@ -69,6 +69,8 @@ class Sink implements WatchSink {
     this.marks.push(revision);
   }
 
+  flush(): void {}
+
   end(error?: StatusError): void {
     this.ended = true;
     this.error = error;

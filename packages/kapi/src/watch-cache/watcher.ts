@@ -21,6 +21,8 @@ export interface WatchSink {
   /** The initial state was sent completely, as of `revision`. */
   initialDone(revision: number): void;
   bookmark(revision: number): void;
+  /** Hands on what was sent since the last time: whatever belongs together goes in one piece. */
+  flush(): void;
   /** The watch ends; with an error it could not go on. */
   end(error?: StatusError): void;
 }
@@ -90,6 +92,7 @@ export class Watcher {
     if (!sink.writable || this.#sequence < cache.ring.end) return undefined;
     this.#sent = Math.max(this.#sent, cache.revision);
     sink.bookmark(this.#sent);
+    sink.flush();
     return this.#sent;
   }
 
@@ -119,6 +122,7 @@ export class Watcher {
   #pump(): void {
     try {
       this.#run();
+      this.#options.sink.flush();
     } catch (error) {
       this.close(toStatusError(error));
     }
@@ -164,9 +168,9 @@ export class Watcher {
     const now = event.entry !== undefined && matches(event.entry);
     const before = event.previous !== undefined && matches(event.previous);
     if (now && event.entry) return sink.event(before ? "MODIFIED" : "ADDED", event.entry, event);
-    if (before && event.previous)
-      return sink.event("DELETED", { ...event.previous, revision: event.revision, forms: new Map() }, event);
-    return undefined;
+    if (!before || !event.previous) return undefined;
+    event.gone ??= { ...event.previous, revision: event.revision, forms: new Map() };
+    return sink.event("DELETED", event.gone, event);
   }
 
   #catchUp(): void {
@@ -211,9 +215,13 @@ export class Watcher {
             entry: entry?.error === undefined ? entry : undefined,
             previous: previous?.error === undefined ? previous : undefined,
           });
-          if (!sink.writable && !this.#ended) await new Promise<void>((resolve) => (this.#resume = resolve));
+          if (!sink.writable && !this.#ended) {
+            sink.flush();
+            await new Promise<void>((resolve) => (this.#resume = resolve));
+          }
           if (this.#ended) return;
         }
+        sink.flush();
         this.#sent = Math.max(this.#sent, batch.revision);
         if (this.#sent >= cache.ring.oldestRevision) return;
         watch.progress();
