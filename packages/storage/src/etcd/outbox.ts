@@ -6,7 +6,8 @@
 export class Outbox<T> implements AsyncIterable<T> {
   readonly #limit: number;
   readonly #items: T[] = [];
-  readonly #blocked: (() => void)[] = [];
+  /** Items that wait for room, in their order: nothing overtakes them. */
+  readonly #blocked: { readonly item: T; readonly done: () => void }[] = [];
   #wake: (() => void) | undefined;
   #ended = false;
   #error: unknown;
@@ -15,11 +16,11 @@ export class Outbox<T> implements AsyncIterable<T> {
     this.#limit = limit;
   }
 
-  /** Adds an item once there is room. After the end it is dropped. */
+  /** Adds an item once there is room, after those that wait already. After the end it is dropped. */
   async put(item: T): Promise<void> {
-    while (!this.#ended && this.#items.length >= this.#limit)
-      await new Promise<void>((resolve) => this.#blocked.push(resolve));
     if (this.#ended) return;
+    if (this.#items.length >= this.#limit)
+      return new Promise<void>((done) => this.#blocked.push({ item, done }));
     this.#items.push(item);
     this.#wake?.();
   }
@@ -30,14 +31,18 @@ export class Outbox<T> implements AsyncIterable<T> {
     this.#ended = true;
     this.#error = error;
     this.#wake?.();
-    for (const resolve of this.#blocked.splice(0)) resolve();
+    for (const { done } of this.#blocked.splice(0)) done();
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<T, void, undefined> {
     for (;;) {
       const item = this.#items.shift();
       if (item !== undefined) {
-        this.#blocked.shift()?.();
+        const next = this.#blocked.shift();
+        if (next) {
+          this.#items.push(next.item);
+          next.done();
+        }
         yield item;
         continue;
       }

@@ -25,13 +25,13 @@ import {
 import { identity } from "../../etcd/call.ts";
 import { hashPairs } from "../../engine/contents-hash.ts";
 import { maxRequestBytes } from "../../engine/request-check.ts";
-import { inSpan, spanOf } from "../../engine/span.ts";
 import { rangeMessage, rangeResultFrom, toBuffer, txnMessage, txnResultFrom } from "../../etcd/messages.ts";
 import { fromWire } from "../../etcd/status-text.ts";
 import { compacted, fault, leaseNotFound, reasonOf, storeClosed } from "../../faults.ts";
 import * as rpc from "../../gen/etcd/etcdserverpb/rpc_pb.ts";
 import { callTimeoutMs, Channel, type Clients, type EtcdTarget } from "./channel.ts";
-import { EtcdWatch, type Prober } from "./etcd-watch.ts";
+import { EtcdWatch } from "./etcd-watch.ts";
+import { openRequest, Overview } from "./overview.ts";
 
 /** Times a read is tried, over all endpoints. */
 const maxReadAttempts = 4;
@@ -48,13 +48,20 @@ class EtcdStore implements Store {
   readonly #watches = new Set<EtcdWatch>();
   #quirks: Promise<Quirks> | undefined;
   #closed = false;
-  #cannotProbe = false;
+  readonly #overview: Overview;
+  /** This user may not watch the whole key space: the server's own answers must do. */
+  #seesOnlyParts = false;
 
   /** `driver` is what the status names. */
   constructor(target: EtcdTarget, edges: Edges, driver: string) {
     this.#channel = new Channel(target);
     this.#edges = edges;
     this.#driver = driver;
+    this.#overview = new Overview({
+      channel: this.#channel,
+      clock: edges.clock,
+      revision: () => this.revision(),
+    });
   }
 
   async range(request: RangeRequest, options: CallOptions = {}): Promise<RangeResult> {
@@ -82,9 +89,13 @@ class EtcdStore implements Store {
       {
         channel: this.#channel,
         edges: this.#edges,
-        prober: () => this.#chooseProber(),
+        overview: () => this.#chooseOverview(),
+        overviewRefused: () => (this.#seesOnlyParts = true),
         checkStart: (start, watched) => this.#checkStart(start, watched),
-        forget: (ended) => void this.#watches.delete(ended),
+        forget: (ended) => {
+          this.#watches.delete(ended);
+          if (this.#watches.size === 0) this.#overview.stop();
+        },
       },
       request,
     );
@@ -183,6 +194,7 @@ class EtcdStore implements Store {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#overview.stop();
     for (const watch of this.#watches) watch.storeClosed();
     this.#channel.close();
   }
@@ -275,62 +287,16 @@ class EtcdStore implements Store {
     return this.#quirks;
   }
 
-  async #chooseProber(): Promise<Prober | undefined> {
+  /** Who finds out where watches stand, when the server cannot be asked. */
+  async #chooseOverview(): Promise<Overview | undefined> {
     const { earlyProgress } = await this.#serverQuirks();
-    if (!earlyProgress || this.#cannotProbe) return undefined;
-    return async (request, delivered) => {
-      try {
-        return await this.#probe(request, delivered);
-      } catch (error) {
-        // Not allowed to look at everything: the server's own answer must do.
-        if (isCoded(error, "permission_denied")) this.#cannotProbe = true;
-        throw error;
-      }
-    };
+    return earlyProgress && !this.#seesOnlyParts ? this.#overview : undefined;
   }
 
   async #checkStart(start: Revision, { key }: WatchRequest): Promise<void> {
     if (!(await this.#serverQuirks()).lostTombstones) return;
     const compactRevision = await this.#compactRevision(key);
     if (compactRevision > 0 && start <= compactRevision) throw compacted(start, compactRevision);
-  }
-
-  /** Replays the whole key space, where every revision shows, and so finds out what a watch must have seen. */
-  async #probe(request: WatchRequest, delivered: Revision): Promise<{ through: Revision; last: Revision }> {
-    const through = await this.revision();
-    if (through <= delivered) return { through: delivered, last: 0 };
-    const span = spanOf(request);
-    const abort = new AbortController();
-    const { clients } = await this.#channel.stream();
-    const everything = create(rpc.WatchCreateRequestSchema, {
-      key: Buffer.from([0]),
-      rangeEnd: Buffer.from([0]),
-      startRevision: BigInt(delivered + 1),
-      fragment: true,
-    });
-    let last = 0;
-    try {
-      const responses = clients.watch.watch(openRequest(everything, abort.signal), {
-        signal: abort.signal,
-        timeoutMs: callTimeoutMs,
-      });
-      for await (const response of responses) {
-        if (response.canceled && /permission denied/.test(response.cancelReason))
-          throw new CodedError("permission_denied", "the whole key space may not be watched");
-        if (response.canceled) throw fault("lost", "the progress of a watch cannot be found out");
-        for (const { kv, type } of response.events) {
-          const revision = Number(kv?.modRevision ?? 0n);
-          if (!kv || revision > through) continue;
-          const wanted = !request.filters?.includes(type === 0 ? "noput" : "nodelete");
-          if (wanted && inSpan(span, toBuffer(kv.key))) last = revision;
-        }
-        const seen = Number(response.events.at(-1)?.kv?.modRevision ?? 0n);
-        if (seen >= through && !response.fragment) return { through, last };
-      }
-    } finally {
-      abort.abort();
-    }
-    throw fault("lost", "the progress of a watch cannot be found out");
   }
 }
 
@@ -349,15 +315,6 @@ function quirksOf(version: string): Quirks {
     major === 3 &&
     (minor < 4 || (minor === 4 && patch < patch34) || (minor === 5 && patch < patch35));
   return { earlyProgress: before(25, 8), lostTombstones: before(34, 16) };
-}
-
-/** One create request on a stream that stays open until `signal` aborts. */
-async function* openRequest(
-  value: rpc.WatchCreateRequest,
-  signal: AbortSignal,
-): AsyncGenerator<rpc.WatchRequest, void, undefined> {
-  yield create(rpc.WatchRequestSchema, { requestUnion: { case: "createRequest", value } });
-  await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
 }
 
 /** Opens a store behind an etcd3 endpoint; connects on first use. */

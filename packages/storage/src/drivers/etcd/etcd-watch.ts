@@ -5,7 +5,7 @@
  * lost connection the stream is opened again right after that, with growing pauses.
  */
 import { create } from "@bufbuild/protobuf";
-import type { Edges, Timer } from "@kontinuum/std";
+import { isCoded, type Edges, type Timer } from "@kontinuum/std";
 import type { Revision, StoreEvent, Watch, WatchBatch, WatchRequest } from "../../contract.ts";
 import { eventFrom, keysFor } from "../../etcd/messages.ts";
 import { Outbox } from "../../etcd/outbox.ts";
@@ -15,30 +15,27 @@ import { spanOf } from "../../engine/span.ts";
 import { compacted, fault, reasonOf, storeClosed } from "../../faults.ts";
 import * as rpc from "../../gen/etcd/etcdserverpb/rpc_pb.ts";
 import type { Channel } from "./channel.ts";
+import type { Overview, Standing } from "./overview.ts";
 
 /** Time without contact after which a watch gives up with `unavailable`, milliseconds. */
 const resumeLimitMs = 60_000;
 /** First and longest pause before a stream is opened again, milliseconds. */
 const resumePauseMs = { first: 20, longest: 2_000 } as const;
-/** How often an unanswered progress request is repeated, milliseconds. */
-const progressRepeatMs = 250;
+/** After how long a progress request without an answer is repeated, at first and at most, milliseconds; doubled each time. */
+const progressRepeatMs = { first: 250, longest: 4_000 } as const;
 /** Batches that wait for a reader. */
 const outboxSize = 16;
 /** Requests that wait to be sent on one stream. */
 const requestLimit = 64;
-
-/** Tells where a watch that delivered everything up to `delivered` stands, when the server cannot be asked. */
-export type Prober = (
-  span: WatchRequest,
-  delivered: Revision,
-) => Promise<{ through: Revision; last: Revision }>;
 
 /** Everything a watch needs of its store. */
 export interface WatchHost {
   readonly channel: Channel;
   readonly edges: Edges;
   /** Set for servers whose own progress answers cannot be trusted. */
-  readonly prober: () => Promise<Prober | undefined>;
+  readonly overview: () => Promise<Overview | undefined>;
+  /** The user may not see the whole key space. */
+  readonly overviewRefused: () => void;
   /** Refuses a start that the server would serve incompletely. */
   readonly checkStart: (start: Revision, request: WatchRequest) => Promise<void>;
   readonly forget: (watch: EtcdWatch) => void;
@@ -57,6 +54,9 @@ export class EtcdWatch implements Watch {
   #gotSomething = false;
   #progressWanted = false;
   #progressTimer: Timer | undefined;
+  #progressPause: number = progressRepeatMs.first;
+  /** Reached as soon as its last change is delivered. */
+  #standing: Standing | undefined;
   #tickTimer: Timer | undefined;
   #sentSinceTick = false;
   #requests: Outbox<rpc.WatchRequest> | undefined;
@@ -205,11 +205,12 @@ export class EtcdWatch implements Watch {
     this.#gotSomething = true;
     this.#sentSinceTick = true;
     await this.#outbox.put({ events, revision: this.#delivered });
+    await this.#reachStanding();
   }
 
   /** A notice of the server: in answer to a request (id -1), or because it was quiet for long. */
   async #progressed(watchId: bigint, revision: Revision): Promise<void> {
-    if (watchId < 0n && (await this.#host.prober())) return;
+    if (watchId < 0n && (await this.#host.overview())) return;
     await this.#standAt(revision);
   }
 
@@ -217,33 +218,43 @@ export class EtcdWatch implements Watch {
     this.#progressWanted = false;
     this.#progressTimer?.clear();
     this.#progressTimer = undefined;
+    this.#progressPause = progressRepeatMs.first;
     this.#delivered = Math.max(this.#delivered, revision);
     this.#sentSinceTick = true;
     await this.#outbox.put({ events: [], revision: this.#delivered });
   }
 
+  /** When the last change that the overview saw has been delivered, all of them have. */
+  async #reachStanding(): Promise<void> {
+    const standing = this.#standing;
+    if (!standing || this.#delivered < standing.last) return;
+    this.#standing = undefined;
+    if (this.#progressWanted) await this.#standAt(standing.through);
+  }
+
   async #askProgress(): Promise<void> {
     if (!this.#registered || this.#abort.signal.aborted || this.#progressTimer) return;
-    this.#progressTimer = this.#host.edges.clock.timer(progressRepeatMs, () => {
+    this.#progressTimer = this.#host.edges.clock.timer(this.#progressPause, () => {
       this.#progressTimer = undefined;
       if (this.#progressWanted) void this.#askProgress();
     });
+    this.#progressPause = Math.min(2 * this.#progressPause, progressRepeatMs.longest);
     try {
-      const probe = await this.#host.prober();
-      if (!probe) {
-        const requestUnion = {
-          case: "progressRequest",
-          value: create(rpc.WatchProgressRequestSchema),
-        } as const;
-        await this.#requests?.put(create(rpc.WatchRequestSchema, { requestUnion }));
-        return;
+      const overview = await this.#host.overview();
+      if (overview) {
+        this.#standing = await overview.look(this.#request, this.#delivered);
+        return await this.#reachStanding();
       }
-      const { through, last } = await probe(this.#request, this.#delivered);
-      // The events that the probe saw are on their way: when the last of them is here, all are.
-      if (this.#progressWanted && this.#delivered >= last)
-        await this.#standAt(Math.max(through, this.#delivered));
-    } catch {
-      // Asked again by the timer; a lasting failure ends the stream itself.
+      const requestUnion = {
+        case: "progressRequest",
+        value: create(rpc.WatchProgressRequestSchema),
+      } as const;
+      await this.#requests?.put(create(rpc.WatchRequestSchema, { requestUnion }));
+    } catch (error) {
+      if (isCoded(error, "permission_denied")) this.#host.overviewRefused();
+      // Nobody can tell what happened since: what the range holds must be read again.
+      if (reasonOf(error) === "compacted") this.#end(error);
+      // Anything else is asked again by the timer; a lasting failure ends the stream itself.
     }
   }
 

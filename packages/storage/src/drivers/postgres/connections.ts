@@ -33,12 +33,23 @@ export function clientOptions(url: string): pg.ClientConfig {
   };
 }
 
+/**
+ * Settings of a connection that runs the driver's statements. Each of them has one good plan, through its index: nothing is
+ * planned anew for a call, nothing is compiled, and statistics that lag behind cannot lead to reading a whole table.
+ */
+export const planSettings = `SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
+  SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off`;
+
 /** The pool for reads. */
 export function readPool(url: string): pg.Pool {
   const pool = new pg.Pool({ ...clientOptions(url), max: readConnections, idleTimeoutMillis: 60_000 });
   // A connection that breaks while idle is replaced by the pool; who uses one sees the error itself.
   pool.on("error", () => {});
-  pool.on("connect", (client) => client.on("error", () => {}));
+  pool.on("connect", (client) => {
+    client.on("error", () => {});
+    // Runs before what the connection was made for; a failure shows there, too.
+    client.query(planSettings).catch(() => {});
+  });
   return pool;
 }
 

@@ -7,9 +7,11 @@
  */
 import type { Clock } from "@kontinuum/std";
 import pg from "pg";
+import type { LeaseId } from "../../contract.ts";
 import type { Change, Needs, Scan, Scanned } from "../../engine/backend.ts";
 import { fault } from "../../faults.ts";
-import { clientOptions, query, type Row } from "./connections.ts";
+import { byteaArray, int4Array, int8Array, leaseArray } from "./arrays.ts";
+import { clientOptions, planSettings, query, type Row } from "./connections.ts";
 import { isPassing, postgresFault } from "./postgres-faults.ts";
 import { PrefetchedSession } from "./prefetched-session.ts";
 import { integer, leaseId, pairAt, real } from "./rows.ts";
@@ -100,7 +102,7 @@ export class Writer {
     const rows = await Promise.all([
       client.query("BEGIN").then((): Row[] => []),
       query(client, "lock", sql.lockMeta),
-      points.length > 0 ? query(client, "pairs", sql.pairsOf, [points]) : [],
+      points.length > 0 ? query(client, "pairs", sql.pairsOf, [byteaArray(points)]) : [],
       leaseIds.length > 0 ? query(client, "leases", sql.leasesOf, [leaseIds]) : [],
       boundIds.length > 0 ? query(client, "bound", sql.pairsOfLeases, [boundIds]) : [],
     ]);
@@ -159,6 +161,7 @@ export class Writer {
       if (this.#client === client) this.#client = undefined;
     });
     await client.connect();
+    await client.query(planSettings);
     this.#client = client;
     return client;
   }
@@ -174,10 +177,14 @@ function rolledBack(): Error {
   return fault("lost", "PostgreSQL rolled a group of writes back without saying why");
 }
 
+/** A change and its place inside its revision. */
+interface Numbered {
+  readonly change: Change;
+  readonly sub: number;
+}
+
 /** Changes with their place inside their revision. */
-export function* numbered(
-  changes: readonly Change[],
-): Generator<{ change: Change; sub: number }, void, undefined> {
+export function* numbered(changes: readonly Change[]): Generator<Numbered, void, undefined> {
   let last = 0;
   let sub = 0;
   for (const change of changes) {
@@ -189,38 +196,32 @@ export function* numbered(
 
 /** The parameters of `writeGroup`. */
 function groupValues(session: PrefetchedSession): unknown[] {
-  const columns: unknown[][] = Array.from({ length: 8 }, () => []);
-  const heads = new Map<string, { change: Change; sub: number }>();
-  for (const { change, sub } of numbered(session.changes)) {
-    const { kv, prev } = change;
-    const row = [
-      kv.modRevision,
-      sub,
-      kv.key,
-      kv.createRevision,
-      kv.version,
-      String(kv.lease),
-      prev?.modRevision ?? 0,
-      kv.value,
-    ];
-    for (const [i, value] of row.entries()) columns[i]?.push(value);
-    heads.set(kv.key.toString("latin1"), { change, sub });
-  }
+  const entries = [...numbered(session.changes)];
+  const kvs = entries.map(({ change }) => change.kv);
+  const heads = new Map<string, Numbered>();
+  for (const entry of entries) heads.set(entry.change.kv.key.toString("latin1"), entry);
   const newest = [...heads.values()];
   const live = newest.filter(({ change }) => change.type === "put");
-  const dead = newest.filter(({ change }) => change.type === "delete").map(({ change }) => change.kv.key);
-  const started = [...session.leaseChanges].filter(([, ttl]) => ttl !== undefined);
-  const ended = [...session.leaseChanges].filter(([, ttl]) => ttl === undefined);
+  const dead = newest.filter(({ change }) => change.type === "delete");
+  const leases = [...session.leaseChanges];
+  const started = leases.filter((lease): lease is [LeaseId, number] => lease[1] !== undefined);
   return [
-    ...columns,
-    live.map(({ change }) => change.kv.key),
-    live.map(({ change }) => change.kv.modRevision),
-    live.map(({ sub }) => sub),
-    live.map(({ change }) => String(change.kv.lease)),
-    dead,
-    started.map(([id]) => String(id)),
-    started.map(([, ttl]) => ttl),
-    ended.map(([id]) => String(id)),
+    int8Array(kvs.map((kv) => kv.modRevision)),
+    int4Array(entries.map(({ sub }) => sub)),
+    byteaArray(kvs.map((kv) => kv.key)),
+    int8Array(kvs.map((kv) => kv.createRevision)),
+    int8Array(kvs.map((kv) => kv.version)),
+    leaseArray(kvs.map((kv) => kv.lease)),
+    int8Array(entries.map(({ change }) => change.prev?.modRevision ?? 0)),
+    byteaArray(kvs.map((kv) => kv.value)),
+    byteaArray(live.map(({ change }) => change.kv.key)),
+    int8Array(live.map(({ change }) => change.kv.modRevision)),
+    int4Array(live.map(({ sub }) => sub)),
+    leaseArray(live.map(({ change }) => change.kv.lease)),
+    byteaArray(dead.map(({ change }) => change.kv.key)),
+    leaseArray(started.map(([id]) => id)),
+    int8Array(started.map(([, ttl]) => ttl)),
+    leaseArray(leases.filter(([, ttl]) => ttl === undefined).map(([id]) => id)),
     session.revision,
   ];
 }
