@@ -19,17 +19,23 @@ after(() => fixture.stop());
 async function get(
   url: string,
   agent?: http.Agent,
-): Promise<{ text: () => string; ended: Promise<unknown>; response: http.IncomingMessage }> {
+): Promise<{
+  text: () => string;
+  ended: Promise<unknown>;
+  response: http.IncomingMessage;
+  localPort: number | undefined;
+}> {
   const { port } = fixture.server;
   const response = await new Promise<http.IncomingMessage>((resolve, reject) => {
     http
       .get({ port, host: "127.0.0.1", path: url, ...(agent ? { agent } : {}) }, resolve)
       .on("error", reject);
   });
+  const { localPort } = response.socket;
   let text = "";
   response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));
   const ended = new Promise((resolve, reject) => response.on("end", resolve).on("error", reject));
-  return { text: () => text, ended, response };
+  return { text: () => text, ended, response, localPort };
 }
 
 async function until(what: () => boolean): Promise<void> {
@@ -60,13 +66,12 @@ test("a watch that ends leaves its connection fit for the next request", async (
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
   const watch = await get(`${path}?watch=1&timeoutSeconds=1&labelSelector=kept&resourceVersion=0`, agent);
   await fixture.ask("POST", path, { metadata: { name: "kept", labels: { kept: "" } } });
-  const { localPort } = watch.response.socket;
   await watch.ended;
   assert.match(watch.text(), /"type":"ADDED".*"name":"kept"/);
   const next = await get(`${path}/kept`, agent);
   await next.ended;
   assert.equal(next.response.statusCode, 200);
-  assert.equal(next.response.socket.localPort, localPort);
+  assert.equal(next.localPort, watch.localPort);
   agent.destroy();
 });
 
