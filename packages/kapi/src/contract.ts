@@ -101,6 +101,8 @@ export interface ListenOptions {
   readonly tls?: {
     readonly cert: string;
     readonly key: string;
+    /** Answer clear text on the same port too, as behind a proxy or on loopback. Default false: it is refused. */
+    readonly alsoPlain?: boolean;
     /** Whoever signs users' certificates. */
     readonly clientCa?: string;
     /** Whoever signs the certificate of a front proxy that names users in `X-Remote-…` headers. */
@@ -180,6 +182,8 @@ export interface ApiServer {
   /** `http(s)://host:port`, once started with `listen`. */
   readonly url: string;
   readonly port: number;
+  /** New TLS connections get this certificate (PEM) from now on. Fails with `failed_precondition` without `listen.tls`. */
+  useCertificate(pair: { readonly cert: string; readonly key: string }): void;
   /** An in-process client connection that runs the same pipeline as the listener, as the given user. */
   transport(user: UserInfo): Transport;
   /** Identity of the server's own controllers: `system:masters`. */

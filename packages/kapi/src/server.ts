@@ -235,7 +235,11 @@ class Server implements ApiServer {
       listen.host === undefined || listen.host === "0.0.0.0" || listen.host === "::" || listen.host === ""
         ? "127.0.0.1"
         : listen.host;
-    return `${listen.tls ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${this.port}`;
+    return `${listen.tls && listen.tls.alsoPlain !== true ? "https" : "http"}://${host.includes(":") ? `[${host}]` : host}:${this.port}`;
+  }
+
+  useCertificate(pair: { readonly cert: string; readonly key: string }): void {
+    this.#listener?.useCertificate(pair);
   }
 
   transport(user: UserInfo): Transport {

@@ -8,7 +8,7 @@ import http, { type IncomingMessage } from "node:http";
 import http2, { type ServerHttp2Session } from "node:http2";
 import net, { type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { TLSSocket } from "node:tls";
+import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { CodedError, messageOf, type Clock, type Log } from "@kontinuum/std";
 import type { HttpResponse, ListenOptions } from "../contract.ts";
 import { peerReader, type Peer } from "./peer.ts";
@@ -98,6 +98,12 @@ export class Listener {
     return typeof address === "object" && address !== null ? address.port : 0;
   }
 
+  /** New connections get this certificate from now on. Fails when the server has no TLS or the pair does not fit. */
+  useCertificate({ cert, key }: Pick<TlsOptions, "cert" | "key">): void {
+    if (!this.#secure) throw new CodedError("failed_precondition", "the server does not serve TLS");
+    this.#secure.setSecureContext(contextOf({ ...this.#options.tls, cert, key }));
+  }
+
   /** Stops accepting and tells HTTP/2 clients to go elsewhere; running answers go on. */
   drain(): void {
     if (this.#closing) return;
@@ -141,7 +147,7 @@ export class Listener {
       if (protocol === "tls") {
         if (this.#secure) this.#secure.emit("connection", socket);
         else socket.destroy();
-      } else if (this.#secure) {
+      } else if (this.#secure && this.#options.tls?.alsoPlain !== true) {
         socket.end("HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n");
       } else if (protocol === "h2") this.#h2.emit("connection", socket);
       else {
@@ -153,14 +159,12 @@ export class Listener {
   }
 
   #secureServer(tls: TlsOptions): http2.Http2SecureServer {
-    const authorities = [tls.clientCa, tls.requestHeaderCa].filter((pem) => pem !== undefined);
+    const authorities = authoritiesOf(tls);
     const server = http2.createSecureServer({
       allowHTTP1: true,
       ALPNProtocols: ["h2", "http/1.1"],
-      minVersion: "TLSv1.2",
-      cert: tls.cert,
-      key: tls.key,
-      ...(authorities.length > 0 ? { ca: authorities, requestCert: true, rejectUnauthorized: false } : {}),
+      ...contextOf(tls),
+      ...(authorities.length > 0 ? { requestCert: true, rejectUnauthorized: false } : {}),
       settings: h2Settings,
       maxSendHeaderBlockLength: maxHeaderBytes,
       handshakeTimeout: sniffTimeoutMs,
@@ -230,6 +234,15 @@ export class Listener {
     if (this.#closing) return void socket.destroy();
     this.#handlers.upgrade(request, socket, head, peer, secure);
   }
+}
+
+/** Whoever may sign a peer's certificate. */
+const authoritiesOf = (tls: TlsOptions): string[] =>
+  [tls.clientCa, tls.requestHeaderCa].filter((pem) => pem !== undefined);
+
+function contextOf(tls: TlsOptions): SecureContextOptions {
+  const ca = authoritiesOf(tls);
+  return { minVersion: "TLSv1.2", cert: tls.cert, key: tls.key, ...(ca.length > 0 ? { ca } : {}) };
 }
 
 const h2Settings = { maxConcurrentStreams: maxStreams, initialWindowSize: streamWindow };

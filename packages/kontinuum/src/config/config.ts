@@ -6,7 +6,7 @@
  */
 import { CodedError, logLevels, type LogFormat, type LogLevel } from "@kontinuum/std";
 import { parseCidrs, type Cidr } from "./cidr.ts";
-import { parseListenAddress, type ListenAddress } from "./listen-address.ts";
+import { hostOf, isLoopback, parseListenAddress, type ListenAddress } from "./listen-address.ts";
 import type { Values, VariableName } from "./variables.ts";
 
 /** Where a process stands: the hub has no placement. */
@@ -38,7 +38,7 @@ export interface Config {
     /** Empty: the system's authorities. */
     readonly caFile: string;
   };
-  /** Absent: clear text. */
+  /** Absent: a hub serves with a certificate of its own authority, and clear text too; a zone's server clear text only. */
   readonly tls?: { readonly certFile: string; readonly keyFile: string };
   readonly discovery: { readonly allowed: readonly Cidr[] };
   /** What should be said once at start. */
@@ -60,6 +60,13 @@ export function parseConfig(values: Values): Config {
     }
   }
   const placement = parsePlacement(values);
+  const plaintext = parseBoolean("KONTINUUM_SERVER_GRPC_INSECURE_PLAINTEXT", values);
+  const endpoint = values.KONTINUUM_SERVER_GRPC_ENDPOINT;
+  if (plaintext && endpoint !== "" && !isLoopback(hostOf(endpoint))) {
+    throw invalid(
+      `KONTINUUM_SERVER_GRPC_INSECURE_PLAINTEXT=true is refused with KONTINUUM_SERVER_GRPC_ENDPOINT=${endpoint}: zones' tokens would cross the network in clear text; unset it, the hub serves TLS with a certificate of its own`,
+    );
+  }
   const tls = parseTls(values);
   return {
     values,
@@ -68,9 +75,9 @@ export function parseConfig(values: Values): Config {
     log: parseLog(values),
     ...(oidc ? { oidc } : {}),
     grpc: {
-      endpoint: values.KONTINUUM_SERVER_GRPC_ENDPOINT,
+      endpoint,
       skipVerify: parseBoolean("KONTINUUM_SERVER_GRPC_INSECURE_TLS_SKIP_VERIFY", values),
-      plaintext: parseBoolean("KONTINUUM_SERVER_GRPC_INSECURE_PLAINTEXT", values),
+      plaintext,
       caFile: values.KONTINUUM_SERVER_GRPC_CA_FILE,
     },
     ...(tls ? { tls } : {}),

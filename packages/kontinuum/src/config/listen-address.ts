@@ -30,7 +30,10 @@ export function parseListenAddress(source: string, text: string, anonymous: bool
   return { host, port, loopback: isLoopback(host) };
 }
 
+/** Host of `host:port`, without brackets; empty for an empty text. */
+export const hostOf = (address: string): string => address.replace(/:\d+$/, "").replace(/^\[|\]$/g, "");
+
 /** Whether `host` names this machine only. */
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127(\.\d{1,3}){3}$/.test(host);
 }

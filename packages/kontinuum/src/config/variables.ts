@@ -13,6 +13,8 @@ export type ZoneRule =
   | "inherit"
   /** A value computed for the zone. */
   | "computed"
+  /** A value computed for the zone, or none at all. */
+  | "optional"
   /** Stays on this host. */
   | "never";
 
@@ -82,19 +84,24 @@ export const variables = [
     "never",
     "Key that encrypts Secrets in the store; default beside a SQLite file, required for a shared store.",
   ),
-  variable("KONTINUUM_SERVER_TLS_CERT_FILE", "", "never", "PEM certificate chain to serve TLS with."),
+  variable(
+    "KONTINUUM_SERVER_TLS_CERT_FILE",
+    "",
+    "never",
+    "PEM certificate chain to serve TLS with; default on a hub: one of its own authority.",
+  ),
   variable("KONTINUUM_SERVER_TLS_KEY_FILE", "", "never", "PEM private key to serve TLS with."),
   variable(
     "KONTINUUM_SERVER_GRPC_CA_FILE",
     "",
-    "never",
-    "PEM authorities zones must trust to reach this hub; on a zone: to trust its hub.",
+    "optional",
+    "PEM authorities that zones trust to reach this hub, and no others; default: the system's and the hub's own.",
   ),
   variable(
     "KONTINUUM_SERVER_GRPC_INSECURE_PLAINTEXT",
     "false",
     "inherit",
-    "Zones reach this hub without TLS, on loopback or a trusted network only.",
+    "Zones reach this hub without TLS; only where both are on one machine (a loopback endpoint).",
   ),
   variable(
     "KONTINUUM_SERVER_IDENTITY_DIR",

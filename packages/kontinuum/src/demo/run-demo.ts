@@ -118,7 +118,7 @@ export async function runDemo(options: DemoOptions): Promise<number> {
       return hub;
     }
     process = hub;
-    await writeFile(kubeconfig, kubeconfigText(hub.server.url), { mode: 0o600 });
+    await writeFile(kubeconfig, kubeconfigText(hub), { mode: 0o600 });
     step(`hub serves at ${hub.server.url}`);
     const leftMs = (): number => started + readyMs - edges.clock.monotonic();
     await bringUp(hub, { edges, step, signal, leftMs, waiting: (text) => (waitsFor = text) });
@@ -173,8 +173,6 @@ async function startHub(dir: string, helm: string, edges: Edges): Promise<Runnin
       KONTINUUM_SERVER_ADDR: `127.0.0.1:${ports.api}`,
       KONTINUUM_SERVER_STORAGE: `sqlite://${encodeURI(path.join(dir, "kontinuum.db"))}`,
       KONTINUUM_SERVER_GRPC_ENDPOINT: `127.0.0.1:${ports.api}`,
-      // Hub and zone are processes of one machine; a real hub has TLS in front or itself.
-      KONTINUUM_SERVER_GRPC_INSECURE_PLAINTEXT: "true",
       KONTINUUM_DISCOVERY_ALLOWED_RANGES: `${rackBase}/16`,
       KONTINUUM_HELM: helm,
       KONTINUUM_CHART_DIR: path.resolve(import.meta.dirname, "../../charts"),
@@ -250,12 +248,15 @@ async function bringUp(
   }
 }
 
-function kubeconfigText(server: string): string {
+/** Over TLS, trusting the hub's own authority. */
+function kubeconfigText({ server: { port }, authorities = "" }: RunningProcess): string {
   const name = "kontinuum-demo";
+  const server = `https://127.0.0.1:${port}`;
+  const ca = Buffer.from(authorities).toString("base64");
   return stringify({
     apiVersion: "v1",
     kind: "Config",
-    clusters: [{ name, cluster: { server } }],
+    clusters: [{ name, cluster: { server, "certificate-authority-data": ca } }],
     users: [{ name, user: {} }],
     contexts: [{ name, context: { cluster: name, user: name, namespace: systemNamespace } }],
     "current-context": name,

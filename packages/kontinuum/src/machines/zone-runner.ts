@@ -59,13 +59,18 @@ async function startServer(pod: RunnablePod, edges: Edges): Promise<PodProcess> 
 export function serverEnvironment(
   pod: Pick<RunnablePod, "env" | "mounts" | "privateDir" | "address" | "name">,
 ): Record<string, string> {
+  const identity = pod.mounts[identityMountPath] ?? identityMountPath;
+  const authorities = pod.env["KONTINUUM_SERVER_GRPC_CA_FILE"];
   return {
     HOME: pod.privateDir,
     PATH: "/usr/bin:/bin",
     ...pod.env,
+    ...(authorities
+      ? { KONTINUUM_SERVER_GRPC_CA_FILE: path.join(identity, path.basename(authorities)) }
+      : {}),
     TMPDIR: pod.mounts["/tmp"] ?? pod.privateDir,
     KONTINUUM_SERVER_ADDR: `${pod.address}:${serverPort}`,
-    KONTINUUM_SERVER_IDENTITY_DIR: pod.mounts[identityMountPath] ?? identityMountPath,
+    KONTINUUM_SERVER_IDENTITY_DIR: identity,
     KONTINUUM_SERVER_NAME: pod.name,
   };
 }

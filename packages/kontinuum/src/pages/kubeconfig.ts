@@ -19,11 +19,15 @@ export interface OidcClient {
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
 
-/** A kubeconfig for the server at `origin`. It holds no secret: with OIDC the client signs in by itself. */
-export function hubKubeconfig(origin: Origin, oidc: OidcClient | undefined): string {
+/**
+ * A kubeconfig for the server at `origin`. It holds no secret: with OIDC the client signs in by itself. `authorities` (PEM)
+ * are those of the server's own certificate; absent, the client trusts its system's, and nothing is verified of https on
+ * loopback.
+ */
+export function hubKubeconfig(origin: Origin, oidc: OidcClient | undefined, authorities?: string): string {
   const host = origin.host.replace(/:\d+$/, "");
   const name = `kontinuum-${host}`;
-  const skip = origin.scheme === "https" && isLoopback(host);
+  const skip = authorities === undefined && origin.scheme === "https" && isLoopback(host);
   const context = oidc ? `oidc@${name}` : name;
   return stringify({
     apiVersion: "v1",
@@ -33,6 +37,9 @@ export function hubKubeconfig(origin: Origin, oidc: OidcClient | undefined): str
         name,
         cluster: {
           server: `${origin.scheme}://${origin.host}`,
+          ...(authorities === undefined
+            ? {}
+            : { "certificate-authority-data": Buffer.from(authorities).toString("base64") }),
           ...(skip ? { "insecure-skip-tls-verify": true } : {}),
         },
       },

@@ -33,6 +33,8 @@ export interface PageOptions {
   /** Signing in with a browser; absent: everybody is anonymous. */
   readonly login?: Login;
   readonly oidc?: OidcClient;
+  /** PEM of the hub's own authority, when it serves with a certificate of it. */
+  readonly authorities?: () => string;
   readonly processName: () => string;
   readonly version: string;
   /** Lines about the store for the picture, e.g. `SQLite`, `revision 42`. */
@@ -100,6 +102,12 @@ export function createPages(options: PageOptions): HttpRoute {
     await sendWebResponse(answer, response);
     return true;
   };
+}
+
+/** What a client must trust that comes the way this request came: the hub's own authority, when no proxy stood between. */
+function ownAuthorities(request: IncomingMessage, { authorities }: PageOptions): string | undefined {
+  const direct = "encrypted" in request.socket && request.headers["x-forwarded-proto"] === undefined;
+  return direct ? authorities?.() : undefined;
 }
 
 /** Runs a request through the pages; a failure becomes a page, never a stack trace. */
@@ -223,6 +231,8 @@ function find<T extends { metadata: { name: string } }>(
 
 function buildApp(options: PageOptions): PageApp {
   const app = new Hono<{ Bindings: PageEnv }>();
+  const kubeconfig = (c: PageContext): string =>
+    hubKubeconfig(originOf(c.env.request), options.oidc, ownAuthorities(c.env.request, options));
   const world = (c: PageContext): Promise<World> => readWorld(c.env.client, c.env.visit.namespace);
 
   app.get("/app", (c) => c.redirect("/app/home"));
@@ -230,14 +240,8 @@ function buildApp(options: PageOptions): PageApp {
   app.get("/app/topology", async (c) =>
     respond(topologyPage(c.env.visit, await world(c), await options.store(), await options.providers())),
   );
-  app.get("/app/connect", (c) =>
-    respond(
-      connectPage(c.env.visit, hubKubeconfig(originOf(c.env.request), options.oidc), options.machineApi),
-    ),
-  );
-  app.get("/app/registry/kubeconfig", (c) =>
-    download("kontinuum-kubeconfig.yaml", hubKubeconfig(originOf(c.env.request), options.oidc)),
-  );
+  app.get("/app/connect", (c) => respond(connectPage(c.env.visit, kubeconfig(c), options.machineApi)));
+  app.get("/app/registry/kubeconfig", (c) => download("kontinuum-kubeconfig.yaml", kubeconfig(c)));
 
   app.get(`${base}/kontinuums`, async (c) => respond(registryPage(c.env.visit, await world(c))));
   app.get(`${base}/zones`, async (c) => respond(zonesPage(c.env.visit, await world(c))));

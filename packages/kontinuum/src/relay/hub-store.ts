@@ -8,9 +8,11 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
+import { getCACertificates } from "node:tls";
 import { CodedError, isDnsSubdomain, messageOf, type Edges } from "@kontinuum/std";
 import { connectEtcd, type Store } from "@kontinuum/storage";
 import type { Config } from "../config/config.ts";
+import { hostOf, isLoopback } from "../config/listen-address.ts";
 import { signZoneToken } from "../identity/zone-token.ts";
 
 /** How long one token is used, milliseconds: well below its life, so that clocks may differ. */
@@ -33,6 +35,12 @@ export function hubTarget(storage: string): HubTarget | undefined {
 
 /** Opens the store. The connection is made on first use; the key must be readable now. */
 export async function openHubStore(target: HubTarget, config: Config, edges: Edges): Promise<Store> {
+  if (config.grpc.plaintext && !isLoopback(hostOf(target.endpoint))) {
+    throw new CodedError(
+      "invalid_argument",
+      `KONTINUUM_SERVER_GRPC_INSECURE_PLAINTEXT=true is refused for ${target.endpoint}: the zone's token would cross the network in clear text; unset it`,
+    );
+  }
   const folder = config.values.KONTINUUM_SERVER_IDENTITY_DIR;
   const ca = await hubAuthorities(config, folder);
   const tokens = new ZoneTokens(target.zone, path.join(folder, "tls.key"), edges);
@@ -50,10 +58,14 @@ export async function openHubStore(target: HubTarget, config: Config, edges: Edg
   );
 }
 
-/** What to trust: a file named by the operator, else what came with the identity, else the system's authorities. */
+/**
+ * What to trust: only the file the operator named; else the system's authorities, for a hub behind a proxy with a
+ * public certificate, and the hub's own, which came with the identity.
+ */
 async function hubAuthorities({ grpc }: Config, folder: string): Promise<string | undefined> {
   if (grpc.caFile !== "") return readIdentityFile(grpc.caFile);
-  return readFile(path.join(folder, "ca.crt"), "utf8").catch(() => undefined);
+  const own = await readFile(path.join(folder, "ca.crt"), "utf8").catch(() => undefined);
+  return own === undefined ? undefined : [...getCACertificates("default"), own].join("\n");
 }
 
 /** Signs tokens and keeps the newest for a while. */

@@ -31,6 +31,8 @@ export interface ConsoleOptions {
   readonly processName: () => string;
   /** The server, once it was made. */
   readonly server: () => ApiServer;
+  /** PEM of the hub's own authority, when it serves with a certificate of it. */
+  readonly authorities?: () => string;
   /** Machine providers of this process. Default: none. */
   readonly providers?: () => Promise<readonly ProviderView[]>;
   /** Address of the machine API of this process. */
@@ -63,6 +65,7 @@ export async function openConsole(options: ConsoleOptions): Promise<Console> {
         `revision ${(await store.revision()).toLocaleString("en-US")}`,
       ],
       providers: options.providers ?? (() => Promise.resolve([])),
+      ...(options.authorities ? { authorities: options.authorities } : {}),
       ...(options.machineApi === undefined ? {} : { machineApi: options.machineApi }),
       addZone: (client, input) => addZone(client, edges.network, input),
       addInstance: (client, input) => addInstance(client, edges.network, input),

@@ -19,17 +19,16 @@ import { talosClusterController } from "../domain/taloscluster/taloscluster.cont
 import { zoneController } from "../domain/zone/zone.controller.ts";
 import { version } from "../version.ts";
 import type { LazyHelm } from "./lazy-helm.ts";
-import { readPemFile } from "./pem-file.ts";
 
 /** All of them as one, with one client and shared caches. */
-export async function domainControllers(
+export function domainControllers(
   domain: DomainContext,
   registration: Registration,
   helm: LazyHelm,
   edges: Edges,
-): Promise<Controller> {
-  const { grpc, oidc } = domain.config;
-  const hubAuthorities = await readPemFile("KONTINUUM_SERVER_GRPC_CA_FILE", grpc.caFile);
+  hubAuthorities: () => string,
+): Controller {
+  const { oidc } = domain.config;
   return combineControllers("kontinuum", [
     registryController(domain, registration),
     instanceController(domain, talosProbe(edges)),

@@ -21,8 +21,8 @@ import { redactConnectionString } from "../config/redact.ts";
 import { hubTarget, openHubStore } from "../relay/hub-store.ts";
 import { whenStoreReady } from "./store-ready.ts";
 
-/** What is encrypted: every Secret, whatever its namespace. */
-const encryptedPrefixes = ["/registry/secrets/"] as const;
+/** What is encrypted: every Secret, whatever its namespace, and what the hub itself keeps beside the API's objects. */
+const encryptedPrefixes = ["/registry/secrets/", "/kontinuum/"] as const;
 
 /** Opens the store of a process. A zone must be given its hub's face, and nothing else. */
 export async function openProcessStore(config: Config, edges: Edges): Promise<Store> {

@@ -10,6 +10,8 @@ import { Client, type Controller } from "@kontinuum/controller";
 import { createServer, type ApiServer } from "@kontinuum/kapi";
 import { messageOf, uuidv7, type Edges } from "@kontinuum/std";
 import type { Store } from "@kontinuum/storage";
+import type { HubAuthority } from "../authority/hub-authority.ts";
+import { servingNames } from "../authority/serving-names.ts";
 import type { Config } from "../config/config.ts";
 import { redactConnectionString } from "../config/redact.ts";
 import type { DomainContext } from "../domain/domain-context.ts";
@@ -26,7 +28,7 @@ import { version } from "../version.ts";
 import { openConsole } from "./console.ts";
 import { LazyHelm } from "./lazy-helm.ts";
 import { openProcessStore } from "./process-store.ts";
-import { serverOptions } from "./server-options.ts";
+import { hubAuthorities, serverOptions } from "./server-options.ts";
 
 /** Longest time a stop of the server may take, milliseconds. */
 const stopMs = 10_000;
@@ -50,6 +52,8 @@ export interface RunningProcess {
   readonly name: string;
   /** Address of the machine API, when this process serves it. */
   readonly machineApi: string | undefined;
+  /** PEM of the hub's own authority, when it serves with a certificate of it. */
+  readonly authorities: string | undefined;
   /** Leaves the registry, ends the controllers, then the machine API, the server and the store. */
   stop(): Promise<void>;
 }
@@ -82,6 +86,7 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
   const domain: DomainContext = { config, timings, leases };
   const hasProvider = Boolean(environment["KRYTON_PROVIDER"]);
   let machineApi: MachineApi | undefined;
+  const authority = await openAuthority(config, store, edges);
   const console = await openConsole({
     config,
     edges,
@@ -89,6 +94,7 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
     version,
     processName: () => registration.name,
     server: () => server,
+    ...(authority ? { authorities: () => authority.bundle } : {}),
     ...(hasProvider ? { providers: async () => (machineApi ? [await machineApi.view()] : []) } : {}),
   });
   const controllers: Controller[] = [heartbeatController(domain, registration)];
@@ -96,10 +102,12 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
   if (keyring) {
     const helm = opened.adopt(new LazyHelm(config), (one) => one.close());
     const { domainControllers } = await import("./domain-controllers.ts");
-    controllers.push(keyring, await domainControllers(domain, registration, helm, edges));
+    const authorities = await hubAuthorities(config, authority);
+    controllers.push(keyring, domainControllers(domain, registration, helm, edges, authorities));
   }
+  if (authority) controllers.push(authority.renewal((pair) => server.useCertificate(pair)));
   const server: ApiServer = createServer({
-    ...(await serverOptions(config, console)),
+    ...(await serverOptions(config, console, authority)),
     storage: store,
     edges,
     controllers,
@@ -126,11 +134,19 @@ export async function startProcess(config: Config, options: ServeOptions): Promi
     server,
     store,
     machineApi: machineApi?.url,
+    authorities: authority?.bundle,
     get name() {
       return registration.name;
     },
     stop: () => running.disposeAsync(),
   };
+}
+
+/** A hub's own authority, unless the operator brought a certificate. */
+async function openAuthority(config: Config, store: Store, edges: Edges): Promise<HubAuthority | undefined> {
+  if (config.placement || config.tls) return undefined;
+  const { HubAuthority } = await import("../authority/hub-authority.ts");
+  return HubAuthority.open(store, servingNames(config), edges);
 }
 
 function newRegistration(config: Config, edges: Edges): Registration {

@@ -38,6 +38,8 @@ export async function generateAuthority(options: {
   readonly algorithm: KeyAlgorithm;
   readonly edges: Pick<Edges, "clock" | "random">;
   readonly validityMs?: number;
+  /** How far back it is valid, against clocks that run behind. Default 0. */
+  readonly backdateMs?: number;
 }): Promise<CertificateAndKey> {
   const { clock, random } = options.edges;
   const key = await generateKey(options.algorithm);
@@ -45,7 +47,7 @@ export async function generateAuthority(options: {
     name: options.organization === undefined ? [] : [{ O: [options.organization] }],
     keys: { privateKey: cryptoPrivateKey(key), publicKey: cryptoPublicKey(key) },
     serialNumber: serialOf(random.bytes(16)),
-    notBefore: new Date(clock.now()),
+    notBefore: new Date(clock.now() - (options.backdateMs ?? 0)),
     notAfter: new Date(clock.now() + (options.validityMs ?? caValidityMs)),
     signingAlgorithm: signatureOf(key),
     extensions: [

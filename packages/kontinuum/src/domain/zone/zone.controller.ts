@@ -28,7 +28,7 @@ export interface ZoneControllerOptions {
   /** Version of this program. */
   readonly version: string;
   /** PEM authorities a zone must trust to reach this hub; empty: the system's. */
-  readonly hubAuthorities: string;
+  readonly hubAuthorities: () => string;
 }
 
 /** The controller `zone`. */

@@ -5,7 +5,7 @@
  */
 import type { Config } from "../../config/config.ts";
 import { variables, type VariableName } from "../../config/variables.ts";
-import type { Zone } from "../../kinds/index.ts";
+import { identityMountPath, type Zone } from "../../kinds/index.ts";
 
 /** Where the zone answers, or `undefined` without a domain. */
 export function zoneHost({ spec }: Zone): string | undefined {
@@ -26,6 +26,8 @@ export function zoneEnvironment(config: Config, zone: Zone): ZoneEnvironment {
     KONTINUUM_SERVER_REGION: zone.spec.region,
     KONTINUUM_SERVER_ZONE: zone.spec.zone,
     KONTINUUM_SERVER_STORAGE: `grpc://${zone.metadata.name}@${config.grpc.endpoint}`,
+    // Named, it is all the zone trusts; the hub's own authority is trusted beside the system's.
+    ...(config.grpc.caFile === "" ? {} : { KONTINUUM_SERVER_GRPC_CA_FILE: `${identityMountPath}/ca.crt` }),
     ...(host === undefined ? {} : { KONTINUUM_OIDC_REDIRECT_URL: `https://${host}/app` }),
   };
   const travelling = variables.filter((variable) => variable.zone !== "never");
@@ -33,7 +35,10 @@ export function zoneEnvironment(config: Config, zone: Zone): ZoneEnvironment {
     Object.fromEntries(
       travelling
         .filter((variable) => "secret" in variable === secret)
-        .map(({ name }) => [name, computed[name] ?? config.values[name]]),
+        .flatMap(({ name, zone: rule }) => {
+          const value = computed[name] ?? (rule === "optional" ? undefined : config.values[name]);
+          return value === undefined ? [] : [[name, value] as const];
+        }),
     );
   return { secret: valuesOf(true), plain: valuesOf(false) };
 }

@@ -31,7 +31,7 @@ export interface InstallContext {
   /** Version of this program: the zone runs the same. */
   readonly version: string;
   /** PEM authorities a zone must trust to reach this hub; empty: the system's. */
-  readonly hubAuthorities: string;
+  readonly hubAuthorities: () => string;
 }
 
 /** Brings the zone as far as it can go now. */
@@ -137,7 +137,7 @@ async function install(
   const paths = new RestPaths(downstream.client);
   await ensureNamespace(downstream.client, systemNamespace);
   try {
-    await ensureIdentity({ client, downstream, edges, hubAuthorities }, zone);
+    await ensureIdentity({ client, downstream, edges, hubAuthorities: hubAuthorities() }, zone);
   } catch (error) {
     if (signal.aborted || isCoded(error, "unavailable")) throw error;
     return installation("NoStorageSecretFound", `the zone's identity: ${messageOf(error)}`);
