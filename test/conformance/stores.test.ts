@@ -4,11 +4,12 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { at } from "@kontinuum/std";
+import { at, systemEdges } from "@kontinuum/std";
+import { openStore } from "@kontinuum/storage";
 import { findEtcd, startEtcd } from "../services/etcd.ts";
 import { findPostgres, startPostgres } from "../services/postgres.ts";
 import { skipUnless, waitFor, type Missing } from "../services/service.ts";
-import { Cluster, configMap, widget, widgets } from "./cluster.ts";
+import { Cluster, configMap, selfSigned, widget, widgets } from "./cluster.ts";
 
 const merge = "application/merge-patch+json";
 
@@ -33,8 +34,10 @@ for (const { name, found, start } of services) {
     let b: Cluster;
     before(async () => {
       service = await start();
-      a = await Cluster.start({ eventTtlSeconds: 2 }, service.url);
-      b = await Cluster.start({ eventTtlSeconds: 2 }, service.url);
+      // Servers of one store have one authority.
+      const listen = { port: 0, tls: await selfSigned() };
+      a = await Cluster.start({ eventTtlSeconds: 2, listen }, service.url);
+      b = await Cluster.start({ eventTtlSeconds: 2, listen }, service.url);
       const made = await a.ask("POST", "/api/v1/namespaces", { body: { metadata: { name: "kt" } } });
       assert.equal(made.status, 201);
     });
@@ -148,3 +151,28 @@ for (const { name, found, start } of services) {
     });
   });
 }
+
+test("two servers that were given different authorities don't write certificates at each other without end", async () => {
+  const storage = await openStore("memory://", systemEdges());
+  const a = await Cluster.start({ storage });
+  const b = await Cluster.start({ storage });
+  try {
+    let written = 0;
+    const watch = storage.watch({ key: "/registry/configmaps/default/kube-root-ca.crt", startRevision: 1 });
+    const counted = (async () => {
+      for await (const { events } of watch) written += events.length;
+    })();
+    // One round of corrections takes a few milliseconds; this many requests take far longer.
+    for (let i = 0; i < 100; i++) {
+      const made = await a.ask("POST", "/api/v1/namespaces/default/configmaps", { body: configMap(`c${i}`) });
+      assert.equal(made.status, 201, made.text);
+    }
+    await waitFor("the first certificates", () => written > 0);
+    watch.close();
+    await counted;
+    assert.ok(written <= 3, `${written} writes`);
+  } finally {
+    await b.stop();
+    await a.stop();
+  }
+});

@@ -13,6 +13,11 @@ import { ensure } from "./bootstrap.ts";
 
 /** Name of the ConfigMap with the authority's certificates. */
 const rootCertificates = "kube-root-ca.crt";
+/**
+ * Shortest time between two corrections of one namespace's certificates, milliseconds: two servers that were given different
+ * authorities would otherwise write them at each other without end.
+ */
+const correctionPauseMs = 60_000;
 
 /** Keeps namespaces furnished. */
 export class NamespaceContents implements Controller {
@@ -22,6 +27,8 @@ export class NamespaceContents implements Controller {
   readonly #storage: ObjectStorage;
   readonly #transport: Transport;
   readonly #authority: string;
+  /** When the certificates of a namespace were last corrected, monotonic milliseconds. */
+  readonly #corrected = new Map<string, number>();
 
   /** `authority` is the PEM text that clients in the cluster trust; may be empty. */
   constructor(
@@ -73,12 +80,15 @@ export class NamespaceContents implements Controller {
     }
   }
 
-  async #reconcile(namespace: string): Promise<undefined> {
+  async #reconcile(namespace: string): Promise<number | undefined> {
     const namespaces = this.#resources.get("", "v1", "namespaces");
     if (!namespaces) return undefined;
     const store = this.#storage.of(namespaces);
     const entry = store.cache.get(store.key("", namespace));
-    if (!entry || isDeleting(entry)) return undefined;
+    if (!entry || isDeleting(entry)) {
+      this.#corrected.delete(namespace);
+      return undefined;
+    }
     const place = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
     try {
       if (this.#lacks("serviceaccounts", namespace, "default")) {
@@ -102,7 +112,7 @@ export class NamespaceContents implements Controller {
           },
           data: { "ca.crt": this.#authority },
         });
-      } else await this.#renew(place, namespace);
+      } else return await this.#correct(place, namespace);
     } catch (error) {
       // The namespace may have begun to go meanwhile.
       if (!failedWith(error, 403, 404)) throw error;
@@ -110,16 +120,27 @@ export class NamespaceContents implements Controller {
     return undefined;
   }
 
-  async #renew(place: string, namespace: string): Promise<void> {
+  /** Answers when to look again, if the certificates were corrected just now. */
+  async #correct(place: string, namespace: string): Promise<number | undefined> {
     const resource = this.#resources.get("", "v1", "configmaps");
-    if (!resource) return;
+    if (!resource) return undefined;
     const store = this.#storage.of(resource);
     const entry = store.cache.get(store.key(namespace, rootCertificates));
     const wanted = JSON.stringify(this.#authority);
-    if (!entry || entry.rest.includes(`"ca.crt":${wanted}`)) return;
+    if (!entry || entry.rest.includes(`"ca.crt":${wanted}`)) return undefined;
+    const { clock, log } = this.#edges;
+    const since = clock.monotonic() - (this.#corrected.get(namespace) ?? -correctionPauseMs);
+    if (since < correctionPauseMs) {
+      log.warn("somebody else writes other certificates: give all servers of a store one authority", {
+        configMap: `${namespace}/${rootCertificates}`,
+      });
+      return correctionPauseMs - since;
+    }
+    this.#corrected.set(namespace, clock.monotonic());
     await call(this.#transport, "PATCH", `${place}/configmaps/${rootCertificates}`, {
       data: { "ca.crt": this.#authority },
     });
+    return undefined;
   }
 
   /** Whether a served kind has no such object in its cache. */
