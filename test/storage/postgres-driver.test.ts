@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { isCoded, systemEdges } from "@kontinuum/std";
-import { openStore, restoreBackup, verifyStore, writeBackup } from "@kontinuum/storage";
+import { openStore, restoreBackup, verifyStore, writeBackup, type Store } from "@kontinuum/storage";
 import pg from "pg";
 import { testContract } from "@kontinuum/storage/contract-suite";
 import { findPostgres, startPostgres, type Postgres } from "../services/postgres.ts";
@@ -74,6 +74,55 @@ describe("postgres driver", { skip }, () => {
     assert.deepEqual((await verifyStore(store)).problems, []);
     await admin.end();
     await store.close();
+  });
+
+  test("what a writer thinks it knows is never written on: two replicas, and one that knows nothing yet", async () => {
+    const replicas = await Promise.all([1, 2].map(() => openStore(postgres.url, systemEdges())));
+    const begun = (await replicas[0]?.revision()) ?? 0;
+    // Phases of one writer (what it knows is right) and of both (it is wrong most of the time), on the same few keys.
+    const rounds = 40;
+    let writes = 0;
+    const write = async (store: Store, key: string): Promise<void> => {
+      for (;;) {
+        const [kv] = (await store.range({ key })).kvs;
+        const value = String(Number(kv?.value.toString() ?? 0) + 1);
+        const { succeeded } = await store.txn({
+          compare: [{ key, target: "mod", result: "equal", operand: kv?.modRevision ?? 0 }],
+          success: [{ type: "put", key, value }],
+        });
+        if (!succeeded) continue;
+        writes++;
+        return;
+      }
+    };
+    const keys = ["/known/a", "/known/b", "/known/c"];
+    for (const group of [replicas.slice(0, 1), replicas, replicas.slice(1)])
+      await Promise.all(
+        group.flatMap((store) =>
+          keys.map(async (key) => {
+            for (let i = 0; i < rounds; i++) await write(store, key);
+          }),
+        ),
+      );
+    assert.equal(writes, keys.length * rounds * 4);
+    // The newcomer guesses that a key it never saw is new: it is not, and then it is.
+    const fresh = await openStore(postgres.url, systemEdges());
+    const put = (key: string) => fresh.txn({ success: [{ type: "put", key, value: "0", prevKv: true }] });
+    await put("/known/new");
+    const [replaced] = (await put("/known/a")).results;
+    assert.equal(replaced?.type === "put" && replaced.prev?.value.toString(), String(rounds * 4));
+    await fresh.txn({ success: [{ type: "delete", key: "/known/a" }] });
+    const [created] = (await put("/known/a")).results;
+    assert.deepEqual(created, { type: "put" });
+    for (const store of replicas) {
+      const { kvs } = await store.range({ key: "/known/", end: "/known0" });
+      const versions = kvs.map((kv) => [kv.key.toString(), kv.version, kv.value.toString()]);
+      const counted = ["b", "c"].map((name) => [`/known/${name}`, rounds * 4, String(rounds * 4)]);
+      assert.deepEqual(versions, [["/known/a", 1, "0"], ...counted, ["/known/new", 1, "0"]]);
+    }
+    assert.equal(await fresh.revision(), begun + writes + 4);
+    assert.deepEqual((await verifyStore(fresh)).problems, []);
+    await Promise.all([...replicas, fresh].map((store) => store.close()));
   });
 
   test("a backup restored into an empty database is exact", async () => {

@@ -23,6 +23,12 @@ export class PairCache<Id extends string | number> {
     return old;
   }
 
+  /** Forgets one pair. */
+  delete(id: Id): void {
+    this.#young.delete(id);
+    this.#old.delete(id);
+  }
+
   /** Forgets everything: ids that were given out may be given out again. */
   clear(): void {
     this.#young.clear();

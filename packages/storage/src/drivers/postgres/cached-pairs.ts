@@ -6,10 +6,10 @@ import type { KeyValue, Revision } from "../../contract.ts";
 import type { Change, Scan, Scanned } from "../../engine/backend.ts";
 import { PairCache } from "../../engine/pair-cache.ts";
 import type { Row } from "./connections.ts";
+import { numbered } from "./group.ts";
 import { integer, pairAt } from "./rows.ts";
 import { positionFrom } from "./scans.ts";
 import * as sql from "./sql.ts";
-import { numbered } from "./writer.ts";
 
 /** Pairs from which on a range asks for ids first; below it, one statement is quicker. */
 const worthwhile = 64;

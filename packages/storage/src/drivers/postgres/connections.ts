@@ -42,14 +42,17 @@ export const planSettings = `SET jit = off; SET plan_cache_mode = force_generic_
 
 /** The pool for reads. */
 export function readPool(url: string): pg.Pool {
-  const pool = new pg.Pool({ ...clientOptions(url), max: readConnections, idleTimeoutMillis: 60_000 });
+  const pool = new pg.Pool({
+    ...clientOptions(url),
+    max: readConnections,
+    idleTimeoutMillis: 60_000,
+    onConnect: async (client) => {
+      await client.query(planSettings);
+    },
+  });
   // A connection that breaks while idle is replaced by the pool; who uses one sees the error itself.
   pool.on("error", () => {});
-  pool.on("connect", (client) => {
-    client.on("error", () => {});
-    // Runs before what the connection was made for; a failure shows there, too.
-    client.query(planSettings).catch(() => {});
-  });
+  pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
 }
 

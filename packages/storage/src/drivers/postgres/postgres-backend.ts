@@ -23,6 +23,7 @@ import type {
 } from "../../engine/backend.ts";
 import type { Span } from "../../engine/span.ts";
 import { compacted, futureRevision } from "../../faults.ts";
+import { byteaArray, leaseArray } from "./arrays.ts";
 import { CachedPairs } from "./cached-pairs.ts";
 import { checkUrl, clientOptions, query, readPool, type Row } from "./connections.ts";
 import { Feed } from "./feed.ts";
@@ -49,6 +50,7 @@ const everything: Span = { start: Buffer.alloc(0), end: undefined, single: false
 export class PostgresBackend implements Backend {
   readonly driver = "postgres";
   readonly exclusive = false;
+  readonly #url: string;
   readonly #edges: Edges;
   readonly #pool: pg.Pool;
   readonly #writer: Writer;
@@ -65,6 +67,7 @@ export class PostgresBackend implements Backend {
   }
 
   private constructor(url: string, edges: Edges, position: Position) {
+    this.#url = url;
     this.#edges = edges;
     this.#known = position;
     this.#pool = readPool(url);
@@ -140,7 +143,7 @@ export class PostgresBackend implements Backend {
   }
 
   async lease(id: LeaseId): Promise<LeaseRecord | undefined> {
-    const [row] = await this.#read("leases", sql.leasesOf, [[String(id)]]);
+    const [row] = await this.#read("leases", sql.leasesOf, [leaseArray([id])]);
     return row && { id, ttl: integer(row[1]), remainingMs: real(row[2]) };
   }
 
@@ -169,7 +172,7 @@ export class PostgresBackend implements Backend {
       const client = await this.#pool.connect();
       try {
         await client.query("BEGIN");
-        await query(client, "lock", sql.lockMeta);
+        await query(client, "lock", sql.lockMeta, [byteaArray([])]);
         await loadContents(client, contents);
         await client.query("COMMIT");
         client.release();
@@ -185,9 +188,19 @@ export class PostgresBackend implements Backend {
   }
 
   async *check(): AsyncGenerator<string, void, undefined> {
-    for (const { what, text } of sql.checks)
-      for (const [key] of await this.#read("", text))
-        yield `${what}: ${JSON.stringify(bytes(key).toString())}`;
+    // On a connection of its own: these read whole tables, for as long as it takes.
+    const client = new pg.Client({ ...clientOptions(this.#url), statement_timeout: 0, query_timeout: 0 });
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      for (const { what, text } of sql.checks)
+        for (const [key] of await query(client, "", text))
+          yield `${what}: ${JSON.stringify(bytes(key).toString())}`;
+    } catch (error) {
+      throw postgresFault(error);
+    } finally {
+      await client.end().catch(() => {});
+    }
   }
 
   async close(): Promise<void> {

@@ -163,8 +163,12 @@ export function logPage(bounded: boolean, withPrev: boolean): string {
     ${join} ORDER BY l.rev, l.sub`;
 }
 
-/** Takes the writer's lock and says where the store stands. */
-export const lockMeta = "SELECT revision, compact, pg_current_xact_id()::text FROM kontinuum_meta FOR UPDATE";
+/**
+ * Takes the writer's lock and says where the store stands; parameter: keys. The last column is how many of them exist: as of
+ * that revision, if the revision is one whose commit the caller had seen before.
+ */
+export const lockMeta = `SELECT revision, compact, pg_current_xact_id()::text,
+  (SELECT count(*) FROM kontinuum_head WHERE key = ANY($1::bytea[])) FROM kontinuum_meta FOR UPDATE`;
 
 /** Newest pairs of many keys; parameter: keys. */
 export const pairsOf = `SELECT ${pair} FROM unnest($1::bytea[]) k(key)
@@ -182,22 +186,24 @@ export const leasesOf = `SELECT x.id::text, x.ttl, ${left} FROM kontinuum_lease 
 
 /**
  * Writes a group: log entries (parallel arrays $1–$8), heads to set ($9–$12), heads to drop ($13), leases to
- * start ($14, $15) and to drop ($16), and the new revision ($17); tells everybody who listens.
+ * start ($14, $15) and to drop ($16), and the new revision ($17); tells everybody who listens. Does nothing unless the
+ * revision is $18; run under the lock.
  */
 export const writeGroup = `
-  WITH entries AS (
-    INSERT INTO kontinuum_log SELECT * FROM unnest($1::bigint[], $2::int[], $3::bytea[], $4::bigint[],
-      $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[])),
+  WITH base AS MATERIALIZED (SELECT FROM kontinuum_meta WHERE revision = $18),
+  entries AS (
+    INSERT INTO kontinuum_log SELECT x.* FROM base, unnest($1::bigint[], $2::int[], $3::bytea[], $4::bigint[],
+      $5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[]) x),
   heads AS (
-    INSERT INTO kontinuum_head SELECT * FROM unnest($9::bytea[], $10::bigint[], $11::int[], $12::bigint[])
+    INSERT INTO kontinuum_head SELECT x.* FROM base, unnest($9::bytea[], $10::bigint[], $11::int[], $12::bigint[]) x
     ON CONFLICT (key) DO UPDATE SET rev = excluded.rev, sub = excluded.sub, lease = excluded.lease),
-  gone AS (DELETE FROM kontinuum_head WHERE key = ANY($13::bytea[])),
+  gone AS (DELETE FROM kontinuum_head WHERE key = ANY($13::bytea[]) AND EXISTS (SELECT FROM base)),
   started AS (
     INSERT INTO kontinuum_lease SELECT id, ttl, clock_timestamp() + make_interval(secs => ttl)
-    FROM unnest($14::bigint[], $15::bigint[]) x(id, ttl)
+    FROM base, unnest($14::bigint[], $15::bigint[]) x(id, ttl)
     ON CONFLICT (id) DO UPDATE SET ttl = excluded.ttl, expires_at = excluded.expires_at),
-  ended AS (DELETE FROM kontinuum_lease WHERE id = ANY($16::bigint[]))
-  UPDATE kontinuum_meta SET revision = $17
+  ended AS (DELETE FROM kontinuum_lease WHERE id = ANY($16::bigint[]) AND EXISTS (SELECT FROM base))
+  UPDATE kontinuum_meta SET revision = $17 FROM base
   RETURNING pg_notify('${channel}', revision::text)`;
 
 /** What became of a transaction whose answer was lost; parameter: its id. */

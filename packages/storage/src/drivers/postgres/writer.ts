@@ -1,21 +1,26 @@
 /**
- * The writing connection: one group at a time, in two round trips.
+ * The writing connection: one group at a time, in one round trip or two.
  *
- * First: begin, lock the revision, fetch what the group looks at. Second: write everything, commit. An
- * answer lost before the commit was sent means that nothing happened, and the group is tried again; one
- * lost after it is looked up by the transaction's id, so that nobody is told a wrong outcome.
+ * One: the group is decided on what is known from earlier groups (`foresight.ts`). Begin, lock the revision, write, all sent at
+ * once; the answer to the lock says whether what was known is still so, and then the commit goes out while the write runs. Two:
+ * begin, lock, fetch what the group looks at; then write everything and commit.
+ *
+ * An answer lost before the commit was sent means that nothing happened, and the group is tried again; one lost after it is
+ * looked up by the transaction's id, so that nobody is told a wrong outcome.
  */
 import type { Clock } from "@kontinuum/std";
 import pg from "pg";
-import type { LeaseId } from "../../contract.ts";
-import type { Change, Needs, Scan, Scanned } from "../../engine/backend.ts";
+import type { KeyValue, Revision } from "../../contract.ts";
+import type { Change, Needs, Position, Scan, Scanned } from "../../engine/backend.ts";
 import { fault } from "../../faults.ts";
-import { byteaArray, int4Array, int8Array, leaseArray } from "./arrays.ts";
+import { byteaArray, leaseArray } from "./arrays.ts";
 import { clientOptions, planSettings, query, type Row } from "./connections.ts";
+import { Foresight } from "./foresight.ts";
+import { groupValues } from "./group.ts";
 import { isPassing, postgresFault } from "./postgres-faults.ts";
 import { PrefetchedSession } from "./prefetched-session.ts";
 import { integer, leaseId, pairAt, real } from "./rows.ts";
-import { scanStatement, scannedFrom } from "./scans.ts";
+import { positionFrom, scanStatement, scannedFrom } from "./scans.ts";
 import * as sql from "./sql.ts";
 
 /** Longest time that a group is tried again after a lost connection, milliseconds. */
@@ -29,15 +34,29 @@ export interface Written {
   readonly revision: number;
 }
 
-/** The group cannot be tried again as it is: it is known to be written. */
-interface Attempt {
-  readonly written: Written;
+/** A transaction that has the lock. */
+interface Locked {
+  readonly position: Position;
+  /** The transaction's id. */
+  readonly xid: string;
+  /** How many of the keys that were asked for exist. */
+  readonly present: number;
+}
+
+/** A session over what was read under the lock. */
+interface Fetched {
+  readonly session: PrefetchedSession;
+  readonly fetched: readonly KeyValue[];
+  /** The revision that all of it is of. */
+  readonly base: Revision;
+  readonly xid: string;
 }
 
 /** The writer of one store. */
 export class Writer {
   readonly #url: string;
   readonly #clock: Clock;
+  readonly #foresight = new Foresight();
   #client: pg.Client | undefined;
   #closed = false;
 
@@ -51,8 +70,9 @@ export class Writer {
     const until = this.#clock.monotonic() + retryLimitMs;
     for (;;) {
       try {
-        return (await this.#attempt(needs, work)).written;
+        return await this.#attempt(needs, work);
       } catch (error) {
+        this.#foresight.forget();
         await this.#drop();
         if (!isPassing(error) || this.#closed || this.#clock.monotonic() > until) throw postgresFault(error);
         await this.#clock.sleep(retryPauseMs);
@@ -65,66 +85,108 @@ export class Writer {
     await this.#drop();
   }
 
-  async #attempt(needs: Needs, work: (session: PrefetchedSession) => void): Promise<Attempt> {
+  async #attempt(needs: Needs, work: (session: PrefetchedSession) => void): Promise<Written> {
     const client = await this.#connected();
-    const { session, xid } = await this.#fetch(client, needs);
+    const guess = this.#foresight.guess(needs);
+    if (guess) work(guess.session);
+    // Nothing to write makes no transaction, but what was decided must be checked: that is the other way.
+    if (!guess || guess.session.changes.length === 0) return this.#look(client, needs, work);
+    const locked = this.#lock(client, guess.absent);
+    const writing = this.#send(client, guess.session, guess.base);
+    const { position, xid, present } = await locked;
+    if (position.revision === guess.base && present === 0) {
+      const written = await this.#commit(client, xid, writing, guess.session);
+      this.#foresight.committed(guess.base, [], guess.session);
+      return written;
+    }
+    this.#foresight.wrong();
+    await Promise.allSettled([writing]);
+    await client.query("ROLLBACK");
+    return this.#look(client, needs, work);
+  }
+
+  /** Takes the lock, fetches what the group looks at, and then decides. */
+  async #look(client: pg.Client, needs: Needs, work: (session: PrefetchedSession) => void): Promise<Written> {
+    const { session, fetched, base, xid } = await this.#fetch(client, needs);
     try {
       work(session);
     } catch (error) {
       await client.query("ROLLBACK");
       throw error;
     }
+    let written: Written = { changes: session.changes, revision: session.revision };
+    if (session.changes.length === 0 && session.leaseChanges.size === 0) await client.query("ROLLBACK");
+    else written = await this.#commit(client, xid, this.#send(client, session, base), session);
+    this.#foresight.committed(base, fetched, session);
+    return written;
+  }
+
+  /** Begins a transaction and takes the lock; `absent`: keys to look for. */
+  async #lock(client: pg.Client, absent: readonly Buffer[]): Promise<Locked> {
+    const [, rows] = await Promise.all([
+      client.query("BEGIN"),
+      query(client, "lock", sql.lockMeta, [byteaArray(absent)]),
+    ]);
+    const [, , xid, present] = rows[0] ?? [];
+    return { position: positionFrom(rows[0]), xid: String(xid), present: integer(present) };
+  }
+
+  /** Sends a group; it is not written before {@link Writer.#commit}. */
+  #send(client: pg.Client, session: PrefetchedSession, base: number): Promise<Row[]> {
+    const writing = query(client, "write", sql.writeGroup, groupValues(session, base));
+    // Who waits for it may be waiting for something else that fails first.
+    writing.catch(() => {});
+    return writing;
+  }
+
+  async #commit(
+    client: pg.Client,
+    xid: string,
+    writing: Promise<Row[]>,
+    session: PrefetchedSession,
+  ): Promise<Written> {
     const written = { changes: session.changes, revision: session.revision };
-    if (session.changes.length === 0 && session.leaseChanges.size === 0) {
-      await client.query("ROLLBACK");
-      return { written };
-    }
-    const writing = client.query({ name: "w", text: sql.writeGroup, values: groupValues(session) });
-    const committing = client.query("COMMIT");
-    const [wrote, committed] = await Promise.allSettled([writing, committing]);
+    const [wrote, committed] = await Promise.allSettled([writing, client.query("COMMIT")]);
     // A refused write ends the transaction; the commit then answers as a rollback.
     if (wrote.status === "rejected" && !isPassing(wrote.reason)) throw wrote.reason;
-    if (committed.status === "fulfilled" && committed.value.command === "COMMIT") return { written };
+    if (committed.status === "fulfilled" && committed.value.command === "COMMIT") return written;
     if (committed.status === "fulfilled") throw wrote.status === "rejected" ? wrote.reason : rolledBack();
-    if (await this.#committed(xid)) return { written };
+    if (await this.#committed(xid)) return written;
     throw committed.reason;
   }
 
   /** Takes the lock and fetches, all sent at once. */
-  async #fetch(client: pg.Client, needs: Needs): Promise<{ session: PrefetchedSession; xid: string }> {
+  async #fetch(client: pg.Client, needs: Needs): Promise<Fetched> {
     const points = needs.scans
       .filter((scan) => scan.span.single && scan.revision === 0)
       .map((s) => s.span.start);
     const ranges = needs.scans.filter((scan) => !scan.span.single && scan.revision === 0);
     const past = needs.scans.filter((scan) => scan.revision > 0);
-    const leaseIds = needs.leases.map(String);
-    const boundIds = needs.leaseKeys.map(String);
-    const rows = await Promise.all([
-      client.query("BEGIN").then((): Row[] => []),
-      query(client, "lock", sql.lockMeta),
+    const [locked, pairs, leaseRows, bound] = await Promise.all([
+      this.#lock(client, []),
       points.length > 0 ? query(client, "pairs", sql.pairsOf, [byteaArray(points)]) : [],
-      leaseIds.length > 0 ? query(client, "leases", sql.leasesOf, [leaseIds]) : [],
-      boundIds.length > 0 ? query(client, "bound", sql.pairsOfLeases, [boundIds]) : [],
+      needs.leases.length > 0 ? query(client, "leases", sql.leasesOf, [leaseArray(needs.leases)]) : [],
+      needs.leaseKeys.length > 0
+        ? query(client, "bound", sql.pairsOfLeases, [leaseArray(needs.leaseKeys)])
+        : [],
     ]);
     const whole = ranges.map((scan): Scan => ({ span: scan.span, revision: 0, limit: 0 }));
     const spans = await Promise.all(whole.map((scan) => this.#scan(client, scan)));
     const history = new Map<Scan, Scanned>();
     for (const scan of past) history.set(scan, await this.#scan(client, scan));
-    const [revision, compactRevision, xid] = rows[1]?.[0] ?? [];
+    const { position, xid } = locked;
+    const fetched = [...pairs, ...bound].map((row) => pairAt(row, 0)).filter((kv) => kv !== undefined);
     const session = new PrefetchedSession({
-      position: { revision: integer(revision), compactRevision: integer(compactRevision) },
-      pairs: [
-        ...[...rows[2], ...rows[4]].map((row) => pairAt(row, 0)).filter((kv) => kv !== undefined),
-        ...spans.flatMap((span) => span.kvs),
-      ],
-      leases: rows[3].map(([id, ttl, left]) => ({
+      position,
+      pairs: [...fetched, ...spans.flatMap((span) => span.kvs)],
+      leases: leaseRows.map(([id, ttl, left]) => ({
         id: leaseId(id),
         ttl: integer(ttl),
         remainingMs: real(left),
       })),
       history,
     });
-    return { session, xid: String(xid) };
+    return { session, fetched, base: position.revision, xid };
   }
 
   async #scan(client: pg.Client, scan: Scan): Promise<Scanned> {
@@ -175,53 +237,4 @@ export class Writer {
 
 function rolledBack(): Error {
   return fault("lost", "PostgreSQL rolled a group of writes back without saying why");
-}
-
-/** A change and its place inside its revision. */
-interface Numbered {
-  readonly change: Change;
-  readonly sub: number;
-}
-
-/** Changes with their place inside their revision. */
-export function* numbered(changes: readonly Change[]): Generator<Numbered, void, undefined> {
-  let last = 0;
-  let sub = 0;
-  for (const change of changes) {
-    sub = change.kv.modRevision === last ? sub + 1 : 0;
-    last = change.kv.modRevision;
-    yield { change, sub };
-  }
-}
-
-/** The parameters of `writeGroup`. */
-function groupValues(session: PrefetchedSession): unknown[] {
-  const entries = [...numbered(session.changes)];
-  const kvs = entries.map(({ change }) => change.kv);
-  const heads = new Map<string, Numbered>();
-  for (const entry of entries) heads.set(entry.change.kv.key.toString("latin1"), entry);
-  const newest = [...heads.values()];
-  const live = newest.filter(({ change }) => change.type === "put");
-  const dead = newest.filter(({ change }) => change.type === "delete");
-  const leases = [...session.leaseChanges];
-  const started = leases.filter((lease): lease is [LeaseId, number] => lease[1] !== undefined);
-  return [
-    int8Array(kvs.map((kv) => kv.modRevision)),
-    int4Array(entries.map(({ sub }) => sub)),
-    byteaArray(kvs.map((kv) => kv.key)),
-    int8Array(kvs.map((kv) => kv.createRevision)),
-    int8Array(kvs.map((kv) => kv.version)),
-    leaseArray(kvs.map((kv) => kv.lease)),
-    int8Array(entries.map(({ change }) => change.prev?.modRevision ?? 0)),
-    byteaArray(kvs.map((kv) => kv.value)),
-    byteaArray(live.map(({ change }) => change.kv.key)),
-    int8Array(live.map(({ change }) => change.kv.modRevision)),
-    int4Array(live.map(({ sub }) => sub)),
-    leaseArray(live.map(({ change }) => change.kv.lease)),
-    byteaArray(dead.map(({ change }) => change.kv.key)),
-    leaseArray(started.map(([id]) => id)),
-    int8Array(started.map(([, ttl]) => ttl)),
-    leaseArray(leases.filter(([, ttl]) => ttl === undefined).map(([id]) => id)),
-    session.revision,
-  ];
 }
