@@ -1,12 +1,13 @@
 /**
  * A client that costs next to nothing: HTTP/1.1 over a bare socket, one request at a time, answers found by their
- * content length. Requests are made into bytes before the clock runs where a caller can ({@link requestBytes}).
+ * content length or their last chunk. Requests are made into bytes before the clock runs where a caller can ({@link requestBytes}).
  */
 import net from "node:net";
 
 const empty = Buffer.alloc(0);
 const headEnd = Buffer.from("\r\n\r\n");
 const lengthMark = Buffer.from("ontent-length: ");
+const lastChunk = Buffer.from("\r\n0\r\n\r\n");
 
 /** What an answer was: its status and its size with the head, in bytes. */
 export interface Answer {
@@ -30,6 +31,7 @@ export function requestBytes(
 export class RawClient {
   readonly #socket: net.Socket;
   #buffer: Buffer = empty;
+  #tail: Buffer = empty;
   #need = 0;
   #have = 0;
   #resolve: ((answer: Answer) => void) | undefined;
@@ -64,14 +66,21 @@ export class RawClient {
       if (end === -1) return void (this.#buffer = Buffer.from(head));
       this.#status = Number(head.toString("latin1", 9, 12));
       const mark = head.indexOf(lengthMark);
-      const length =
-        mark === -1 || mark > end ? 0 : Number.parseInt(head.toString("latin1", mark + 15, mark + 25), 10);
+      const isChunked = mark === -1 || mark > end;
+      const length = isChunked
+        ? Infinity
+        : Number.parseInt(head.toString("latin1", mark + 15, mark + 25), 10);
       this.#need = end + 4 + length;
       this.#have = head.length;
       this.#buffer = empty;
     }
-    if (this.#have < this.#need) return;
-    const answer = { status: this.#status, bytes: this.#need };
+    if (this.#need === Infinity) {
+      // The mark of the end may come in two reads.
+      this.#tail = Buffer.concat([this.#tail, chunk.subarray(-lastChunk.length)]).subarray(-lastChunk.length);
+      if (!this.#tail.equals(lastChunk)) return;
+      this.#tail = empty;
+    } else if (this.#have < this.#need) return;
+    const answer = { status: this.#status, bytes: this.#have };
     this.#need = 0;
     this.#resolve?.(answer);
   }

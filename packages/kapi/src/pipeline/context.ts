@@ -49,6 +49,7 @@ export class RequestContext implements Answering {
   upgraded: WatchOutput | undefined;
   /** Called once the answer of a long-running request has begun. */
   onStarted: (() => void) | undefined;
+  onTimeout: (() => void) | undefined;
   readonly #search: string;
   #abort: AbortController | undefined;
   #closed = false;

@@ -76,6 +76,7 @@ export class Pipeline {
     const { edges, audit, observe } = this.#options;
     const began = edges.clock.monotonic();
     const timer = edges.clock.timer(requestTimeoutMs, () => {
+      if (context.onTimeout) return context.onTimeout();
       if (context.response.headersSent || context.longRunning) return;
       void this.#fail(context, timeout("request did not complete within the allotted time"));
     });

@@ -1,16 +1,19 @@
 /**
  * Answers of the registry: one object or a list in the negotiated form, made of stored bytes wherever possible.
  *
- * A plain JSON list is a join of the cached bytes; nothing is parsed or encoded for it.
+ * A plain JSON list is a join of the cached bytes; nothing is parsed or encoded for it. JSON lists of any shape are made
+ * and sent in pieces, so that a long one is never in memory as a whole.
  */
 import { isObject, type JsonObject } from "@kontinuum/std";
 import { encodeProtobuf, protobufMediaType } from "../codec/index.ts";
+import { stringifyJson } from "../json/json.ts";
 import type { RequestContext } from "../pipeline/context.ts";
 import type { ResourceDefinition } from "../resource.ts";
-import { partialMetadata, tableOf, type TableMeta } from "../table/table.ts";
+import { partialMetadata, rowOf, tableOf, type TableMeta } from "../table/table.ts";
 import { itemHead, objectHead, type CacheEntry } from "../watch-cache/entry.ts";
 import { negotiate, parseIncludeObject, type IncludeObject, type Negotiated } from "../wire/media-type.ts";
-import { sendBytes, sendValue, wantsIndent } from "../wire/respond.ts";
+import { nextTurn, pieceBytes, PieceBuilder } from "../wire/pieces.ts";
+import { sendBytes, sendPieces, sendValue, wantsIndent } from "../wire/respond.ts";
 import { header } from "../wire/request.ts";
 import type { ListPage } from "./read.ts";
 import { apiVersionOf, type ResourceStore } from "./resource-store.ts";
@@ -98,72 +101,109 @@ export async function sendList(
     ...(page.continueToken === undefined ? {} : { continue: page.continueToken }),
     ...(page.remaining === undefined ? {} : { remainingItemCount: page.remaining }),
   };
-  if (form.shape === "object" && form.encoding === "json" && !wantsIndent(context)) {
-    return sendBytes(context, 200, "application/json", await joinList(resource, store, entries, meta));
-  }
-  const objects: JsonObject[] = [];
-  for (const entry of entries) objects.push(await store.object(resource, entry));
-  if (form.shape === "table") {
-    return sendValue(
-      context,
-      200,
-      tableOf(resource, objects, { include: form.include, now, meta, columns: true }),
-      form.encoding,
-    );
-  }
-  if (form.shape === "metadata") {
-    const list = {
-      kind: "PartialObjectMetadataList",
-      apiVersion: "meta.k8s.io/v1",
-      metadata: meta,
-      items: objects.map(partialMetadata),
-    };
-    return sendValue(context, 200, list, form.encoding);
-  }
-  const list: JsonObject = {
-    kind: resource.listKind,
-    apiVersion: apiVersionOf(resource),
-    metadata: meta,
-    items:
-      resource.origin === "custom"
-        ? objects
-        : objects.map(({ kind: _kind, apiVersion: _version, ...item }) => item),
-  };
+  const list = { resource, form, store, entries, meta, now };
+  if (form.encoding === "json" && !wantsIndent(context))
+    return sendPieces(context, 200, "application/json", jsonPieces(list));
+  const items = await itemsOf(list);
+  const whole = { ...listHead(list), [listKey(form)]: items };
   if (form.encoding === "protobuf") {
-    const bytes = encodeProtobuf(list);
+    const bytes = encodeProtobuf(whole);
     if (bytes) return sendBytes(context, 200, protobufMediaType, Buffer.from(bytes));
   }
-  return sendValue(context, 200, list, form.encoding);
+  return sendValue(context, 200, whole, form.encoding);
 }
 
-/** Joins cached bytes to the JSON of a list. */
-async function joinList(
-  resource: ResourceDefinition,
-  store: ResourceStore,
-  entries: readonly CacheEntry[],
-  meta: JsonObject,
-): Promise<Buffer> {
+interface ListAnswer {
+  readonly resource: ResourceDefinition;
+  readonly form: AnswerForm;
+  readonly store: ResourceStore;
+  readonly entries: readonly CacheEntry[];
+  readonly meta: TableMeta;
+  readonly now: number;
+}
+
+/** Bytes of an item's start beyond its names, or of a row's cells. */
+const itemOverhead = 200;
+const listEnd = "]}\n";
+
+/** Objects decoded before others' requests get a turn. */
+const turnItems = 100;
+
+/** What a list says of itself. */
+function listHead({ resource, form, meta, now }: ListAnswer): JsonObject {
+  if (form.shape === "table") {
+    const { rows: _rows, ...head } = tableOf(resource, [], {
+      include: form.include,
+      now,
+      meta,
+      columns: true,
+    });
+    return head;
+  }
+  if (form.shape === "metadata")
+    return { kind: "PartialObjectMetadataList", apiVersion: "meta.k8s.io/v1", metadata: meta };
+  return { kind: resource.listKind, apiVersion: apiVersionOf(resource), metadata: meta };
+}
+
+function listKey(form: AnswerForm): string {
+  return form.shape === "table" ? "rows" : "items";
+}
+
+/** One object as its list shows it: built-in items do not say what they are. */
+async function itemOf({ resource, form, store, now }: ListAnswer, entry: CacheEntry): Promise<JsonObject> {
+  const object = await store.object(resource, entry);
+  if (form.shape === "table") return rowOf(resource, object, { include: form.include, now });
+  if (form.shape === "metadata") return partialMetadata(object);
+  if (resource.origin === "custom") return object;
+  const { kind: _kind, apiVersion: _version, ...item } = object;
+  return item;
+}
+
+async function itemsOf(list: ListAnswer): Promise<readonly JsonObject[]> {
+  const items: JsonObject[] = [];
+  for (const entry of list.entries) {
+    items.push(await itemOf(list, entry));
+    if (items.length % turnItems === 0) await nextTurn();
+  }
+  return items;
+}
+
+/** Bytes a list's items take at most, about; no more than one piece matters. */
+function expectedBytes(entries: readonly CacheEntry[]): number {
+  let sum = 0;
+  for (const { rest, apiVersion, kind } of entries) {
+    sum += rest.length + apiVersion.length + kind.length + itemOverhead;
+    if (sum >= pieceBytes) break;
+  }
+  return sum;
+}
+
+/** The JSON of a list, in pieces. Plain objects are the cached bytes: nothing is parsed or encoded for them. */
+async function* jsonPieces(list: ListAnswer): AsyncGenerator<Buffer, void> {
+  const { resource, form, store, entries } = list;
+  const head = Buffer.from(`${stringifyJson(listHead(list)).slice(0, -1)},"${listKey(form)}":[`);
+  const builder = new PieceBuilder(head.length + expectedBytes(entries) + listEnd.length);
+  builder.add("", head);
   const apiVersion = apiVersionOf(resource);
-  const custom = resource.origin === "custom";
-  const start = `{"kind":"${resource.listKind}","apiVersion":"${apiVersion}","metadata":${JSON.stringify(meta)},"items":[`;
-  const rests: Buffer[] = [];
-  const heads: string[] = [];
-  let size = Buffer.byteLength(start) + 3;
-  for (const entry of entries) {
-    const made = store.form(resource, entry);
-    const rest = made instanceof Promise ? await made : made;
-    const head = custom ? objectHead(apiVersion, resource.kind, entry.revision) : itemHead(entry.revision);
-    rests.push(rest);
-    heads.push(head);
-    size += head.length + rest.length + 1;
+  let comma = "";
+  for (const [index, entry] of entries.entries()) {
+    let piece: Buffer | undefined;
+    if (form.shape === "object") {
+      const made = store.form(resource, entry);
+      const rest = made instanceof Promise ? await made : made;
+      const custom = resource.origin === "custom";
+      const itemStart = custom
+        ? objectHead(apiVersion, resource.kind, entry.revision)
+        : itemHead(entry.revision);
+      piece = builder.add(comma + itemStart, rest);
+    } else {
+      piece = builder.add(comma, Buffer.from(stringifyJson(await itemOf(list, entry))));
+      if (index % turnItems === turnItems - 1) await nextTurn();
+    }
+    comma = ",";
+    if (piece) yield piece;
   }
-  const out = Buffer.allocUnsafe(size);
-  let at = out.write(start, 0, "utf8");
-  for (let i = 0; i < rests.length; i++) {
-    if (i > 0) out[at++] = 0x2c;
-    at += out.write(heads[i] ?? "", at, "latin1");
-    at += rests[i]?.copy(out, at) ?? 0;
-  }
-  at += out.write("]}\n", at, "latin1");
-  return out.subarray(0, at);
+  const last = builder.add(listEnd, Buffer.alloc(0));
+  if (last) yield last;
+  yield builder.rest();
 }

@@ -34,7 +34,7 @@ export function tableOf(
     apiVersion: "meta.k8s.io/v1",
     metadata: options.meta,
     columnDefinitions: options.columns ? resource.columns.map(definition) : null,
-    rows: objects.map((object) => row(resource, object, options)),
+    rows: objects.map((object) => rowOf(resource, object, options)),
   };
 }
 
@@ -42,10 +42,11 @@ function definition({ name, type, format, description, priority }: TableColumn):
   return { name, type, format, description, priority };
 }
 
-function row(
+/** One object's row. */
+export function rowOf(
   resource: Pick<ResourceDefinition, "columns" | "rowConditions">,
   object: JsonObject,
-  { include, now }: TableOptions,
+  { include, now }: Pick<TableOptions, "include" | "now">,
 ): JsonObject {
   const cells = resource.columns.map((column) => column.cell(object, now) ?? null);
   const conditions = resource.rowConditions?.(object) ?? [];

@@ -3,12 +3,15 @@
  *
  * Compression runs on the thread pool, never on the event loop. Nothing here knows what an answer means.
  */
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 import { promisify } from "node:util";
-import { constants, gzip } from "node:zlib";
+import { constants, createGzip, gzip } from "node:zlib";
 import type { HttpResponse } from "../contract.ts";
 import { stringifyJson } from "../json/json.ts";
 import type { Encoding } from "./media-type.ts";
 import { contentTypes } from "./media-type.ts";
+import { pieceBytes, writePieces } from "./pieces.ts";
 import { header, type WireRequest } from "./request.ts";
 import { stringifyYaml } from "./yaml.ts";
 
@@ -29,6 +32,8 @@ export interface Answering {
   /** Value of `pretty`, or undefined. */
   readonly pretty: string | undefined;
   readonly warnings: readonly string[];
+  /** What to do when the request's time is over while its answer is still being written. */
+  onTimeout?: (() => void) | undefined;
 }
 
 const peopleAgents = /^(curl|Wget|Mozilla\/5\.0)/;
@@ -56,6 +61,32 @@ export function warningHeaders(warnings: readonly string[]): readonly string[] {
   return out;
 }
 
+type Headers = Record<string, string | number | readonly string[]>;
+
+/** Headers every answer has. */
+function headOf(
+  { warnings }: Answering,
+  contentType: string,
+  headers: Readonly<Record<string, string>>,
+): Headers {
+  return {
+    "content-type": contentType,
+    "cache-control": "no-cache, private",
+    ...headers,
+    ...(warnings.length > 0 ? { warning: warningHeaders(warnings) } : {}),
+  };
+}
+
+/** Says in the head of a long answer that it varies, and that it is compressed when the client offers that. */
+function compresses({ request }: Answering, head: Headers): boolean {
+  head["vary"] = typeof head["vary"] === "string" ? `${head["vary"]}, Accept-Encoding` : "Accept-Encoding";
+  if (!/\bgzip\b/.test(header(request, "accept-encoding") ?? "")) return false;
+  head["content-encoding"] = "gzip";
+  return true;
+}
+
+const compression = { level: constants.Z_BEST_SPEED, chunkSize: pieceBytes };
+
 /** Sends bytes with a content type. */
 export async function sendBytes(
   answering: Answering,
@@ -64,27 +95,57 @@ export async function sendBytes(
   body: Buffer,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  const { request, response, warnings } = answering;
+  const { request, response } = answering;
   if (response.headersSent) return;
-  const out: Record<string, string | number | readonly string[]> = {
-    "content-type": contentType,
-    "cache-control": "no-cache, private",
-    ...headers,
-  };
-  if (warnings.length > 0) out["warning"] = warningHeaders(warnings);
+  const head = headOf(answering, contentType, headers);
   let bytes = body;
-  if (body.length > gzipThreshold) {
-    out["vary"] = headers["vary"] ? `${headers["vary"]}, Accept-Encoding` : "Accept-Encoding";
-    if (/\bgzip\b/.test(header(request, "accept-encoding") ?? "")) {
-      bytes = await compress(body, { level: constants.Z_BEST_SPEED });
-      out["content-encoding"] = "gzip";
-      if (response.headersSent) return;
-    }
+  if (body.length > gzipThreshold && compresses(answering, head)) {
+    bytes = await compress(body, compression);
+    if (response.headersSent) return;
   }
-  out["content-length"] = bytes.length;
-  response.writeHead(status, out);
+  head["content-length"] = bytes.length;
+  response.writeHead(status, head);
   if (request.method === "HEAD") response.end();
   else response.end(bytes);
+}
+
+/**
+ * Sends a long answer piece by piece, each made when its turn comes; one that turns out short is sent at once. A client
+ * that has not read it all when the request's time is over loses the connection.
+ */
+export async function sendPieces(
+  answering: Answering,
+  status: number,
+  contentType: string,
+  pieces: AsyncGenerator<Buffer, void>,
+): Promise<void> {
+  const { request, response } = answering;
+  const first = await pieces.next();
+  if (first.done === true) return sendBytes(answering, status, contentType, Buffer.alloc(0));
+  const second = await pieces.next();
+  if (second.done === true) return sendBytes(answering, status, contentType, first.value);
+  if (response.headersSent) return;
+  const head = headOf(answering, contentType, {});
+  const gzips = compresses(answering, head);
+  response.writeHead(status, head);
+  if (request.method !== "HEAD") {
+    answering.onTimeout = () => response.destroy();
+    const all = concat([first.value, second.value], pieces);
+    if (gzips) {
+      await pipeline(Readable.from(all), createGzip(compression), (chunks: AsyncIterable<Uint8Array>) =>
+        writePieces(response, chunks),
+      );
+    } else await writePieces(response, all);
+  }
+  response.end();
+}
+
+async function* concat(
+  start: readonly Buffer[],
+  rest: AsyncGenerator<Buffer, void>,
+): AsyncGenerator<Buffer, void> {
+  yield* start;
+  yield* rest;
 }
 
 /** Encodes a value for people or programs. */
