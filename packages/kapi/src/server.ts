@@ -6,7 +6,7 @@
  * writes), the server's own, watches, the port. The store stays open; its owner closes it.
  */
 import type { Controller, Transport } from "@kontinuum/controller";
-import { CodedError, messageOf, systemEdges, type Edges } from "@kontinuum/std";
+import { CodedError, listenerAddresses, messageOf, systemEdges, type Edges } from "@kontinuum/std";
 import { AdmissionChain, type AdmissionPlugin } from "./admission/admission.ts";
 import { ValidatingPolicies } from "./admission/policies.ts";
 import { Webhooks } from "./admission/webhooks.ts";
@@ -111,6 +111,7 @@ class Server implements ApiServer {
       this.#objects,
       options.outboundAllowed ?? [],
       options.resolveService,
+      () => (this.port === 0 ? [] : listenerAddresses(options.listen?.host ?? "127.0.0.1", this.port)),
     );
     this.#metrics = new Metrics({
       watches: () => this.#storage.watches,

@@ -32,6 +32,15 @@ test("addresses of the machine, the link and metadata services are refused", () 
     "fe80::1",
     "::ffff:127.0.0.1",
     "224.0.0.1",
+    "::",
+    "ff02::1",
+    "255.255.255.255",
+    "127.9.9.9",
+    "fd00:ec2::254",
+    "100.100.100.200",
+    "64:ff9b::7f00:1",
+    "localhost",
+    "",
   ]) {
     assert.equal(rules.permits("x", address), false, address);
   }

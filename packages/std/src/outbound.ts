@@ -10,7 +10,9 @@
 import http from "node:http";
 import https from "node:https";
 import net from "node:net";
-import type { Readable } from "node:stream";
+import os from "node:os";
+import type { Duplex, Readable } from "node:stream";
+import tls from "node:tls";
 import type { Clock } from "./clock.ts";
 import { CodedError, messageOf } from "./errors.ts";
 import type { Network } from "./net.ts";
@@ -22,7 +24,7 @@ const denied: readonly (readonly [string, number, "ipv4" | "ipv6"])[] = [
   // Metadata services that do not live in the link-local range.
   ["100.100.100.200", 32, "ipv4"],
   ["168.63.129.16", 32, "ipv4"],
-  ["192.0.0.192", 32, "ipv4"],
+  ["192.0.0.0", 24, "ipv4"],
   ["224.0.0.0", 4, "ipv4"],
   ["240.0.0.0", 4, "ipv4"],
   ["::", 127, "ipv6"],
@@ -32,6 +34,27 @@ const denied: readonly (readonly [string, number, "ipv4" | "ipv6"])[] = [
   ["64:ff9b::", 96, "ipv6"],
   ["2002::", 16, "ipv6"],
 ];
+
+const special = new net.BlockList();
+for (const [address, bits, family] of denied) special.addSubnet(address, bits, family);
+
+/**
+ * Whether nobody gets to `address` without being allowed: this machine, its link, metadata services, what is no single
+ * machine, and IPv6 addresses in which an IPv4 address hides. What is no address counts as one.
+ */
+export function isSpecialAddress(address: string): boolean {
+  const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
+  const version = net.isIP(plain);
+  return version === 0 || special.check(plain, version === 4 ? "ipv4" : "ipv6");
+}
+
+/** `address:port` of a listener: its host, or every address of this machine when it is for all. */
+export function listenerAddresses(host: string, port: number): readonly string[] {
+  if (!["", "::", "0.0.0.0"].includes(host)) return [`${host}:${port}`];
+  return Object.values(os.networkInterfaces()).flatMap((entries) =>
+    (entries ?? []).map(({ address }) => `${address}:${port}`),
+  );
+}
 
 /** Which addresses may be called although they are in a refused range. */
 export interface OutboundPolicy {
@@ -43,13 +66,11 @@ export interface OutboundPolicy {
 
 /** Decides about addresses. */
 export class AddressRules {
-  readonly #denied = new net.BlockList();
   readonly #allowed = new net.BlockList();
   readonly #names = new Set<string>();
 
   /** Fails with `invalid_argument` for an entry that is no address, range or name. */
   constructor(allow: readonly string[]) {
-    for (const [address, bits, family] of denied) this.#denied.addSubnet(address, bits, family);
     for (const entry of allow) {
       const [address = "", bits] = entry.split("/", 2);
       const family = net.isIP(address);
@@ -74,17 +95,27 @@ export class AddressRules {
   /** Whether `address`, reached by the name `host`, may be called. */
   permits(host: string, address: string): boolean {
     if (this.#names.has(host.toLowerCase())) return true;
-    const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
-    const family = net.isIPv4(plain) ? "ipv4" : "ipv6";
-    if (this.#allowed.check(plain, family)) return true;
-    return !this.#denied.check(plain, family);
+    return this.allows(host, address) || !isSpecialAddress(address);
   }
 
   /** Whether `address` was allowed explicitly. */
   allows(host: string, address: string): boolean {
     if (this.#names.has(host.toLowerCase())) return true;
-    return net.isIP(address) !== 0 && this.#allowed.check(address, net.isIPv4(address) ? "ipv4" : "ipv6");
+    const plain = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
+    return net.isIP(plain) !== 0 && this.#allowed.check(plain, net.isIPv4(plain) ? "ipv4" : "ipv6");
   }
+}
+
+/** How the other side of a TLS connection is checked, and what it is shown. */
+export interface OutboundTls {
+  /** PEM authorities; absent: the system's. */
+  readonly ca?: string | undefined;
+  /** Name or address the certificate must be for; default: the host of the call. */
+  readonly serverName?: string | undefined;
+  /** Accepts any certificate: only where somebody said so explicitly. */
+  readonly insecure?: boolean | undefined;
+  /** Client certificate, PEM. */
+  readonly identity?: { readonly cert: string; readonly key: string } | undefined;
 }
 
 /** A call to make. */
@@ -102,6 +133,8 @@ export interface OutboundRequest {
   /** Refuse everything but https, redirects included. */
   readonly httpsOnly?: boolean;
   readonly signal?: AbortSignal;
+  /** Of https calls; it counts for redirects too. */
+  readonly tls?: OutboundTls;
 }
 
 /** An answer. Its body is for the caller of this client alone: never hand it to somebody else. */
@@ -204,6 +237,39 @@ export class OutboundClient {
     }
   }
 
+  /**
+   * Opens a TLS connection, for protocols of its own. Fails with `permission_denied` (address), `unavailable`,
+   * `deadline_exceeded`.
+   */
+  async connect(
+    { host, port, ...how }: OutboundTls & { readonly host: string; readonly port: number },
+    timeoutMs: number,
+  ): Promise<Duplex> {
+    const until = this.#clock.monotonic() + timeoutMs;
+    const address = await this.#address(host, port);
+    const socket = await this.#network.dial({ host: address, port, timeoutMs });
+    const secure = tls.connect({ socket, ...tlsOptions(host, how) });
+    return new Promise((resolve, reject) => {
+      const fail = (error: CodedError): void => {
+        timer.clear();
+        secure.on("error", () => {});
+        secure.destroy();
+        reject(error);
+      };
+      const timer = this.#clock.timer(Math.max(1, until - this.#clock.monotonic()), () =>
+        fail(new CodedError("deadline_exceeded", `${host} did not finish its TLS handshake in time`)),
+      );
+      const onError = (error: Error): void =>
+        fail(new CodedError("unavailable", `cannot connect to ${host}: ${error.message}`, { cause: error }));
+      secure.once("error", onError);
+      secure.once("secureConnect", () => {
+        timer.clear();
+        secure.off("error", onError);
+        resolve(secure);
+      });
+    });
+  }
+
   async #once(url: URL, request: OutboundRequest): Promise<http.IncomingMessage> {
     const host = url.hostname.replace(/^\[|\]$/g, "");
     const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
@@ -224,7 +290,7 @@ export class OutboundClient {
           if (options.all) callback(null, [{ address, family }]);
           else callback(null, address, family);
         },
-        ...(url.protocol === "https:" && net.isIP(host) === 0 ? { servername: host } : {}),
+        ...(url.protocol === "https:" ? tlsOptions(host, request.tls ?? {}) : {}),
         ...(request.signal ? { signal: request.signal } : {}),
       });
       outgoing.once("response", resolve);
@@ -247,6 +313,20 @@ export class OutboundClient {
     }
     throw refused;
   }
+}
+
+function tlsOptions(
+  host: string,
+  { ca, serverName = host, insecure = false, identity }: OutboundTls,
+): tls.ConnectionOptions {
+  return {
+    ...(net.isIP(serverName) ? {} : { servername: serverName }),
+    ...(ca === undefined ? {} : { ca }),
+    ...identity,
+    minVersion: "TLSv1.2",
+    rejectUnauthorized: !insecure,
+    checkServerIdentity: (_host, certificate) => tls.checkServerIdentity(serverName, certificate),
+  };
 }
 
 function parse(text: string, httpsOnly: boolean): URL {

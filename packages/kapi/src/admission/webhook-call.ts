@@ -3,14 +3,14 @@
  */
 import { at, isObject, messageOf, stringAt, type JsonObject, type Random } from "@kontinuum/std";
 import { stringifyJson, parseJson } from "../json/json.ts";
-import type { OutboundClient } from "../outbound/outbound-client.ts";
+import type { TargetClient } from "../outbound/target-client.ts";
 import type { ServiceTargets } from "../outbound/service-target.ts";
 import type { AdmissionRequest } from "./admission.ts";
 import { requestValue } from "./expression.ts";
 
 /** What calls need. */
 export interface WebhookCaller {
-  readonly client: OutboundClient;
+  readonly client: TargetClient;
   readonly targets: ServiceTargets;
   readonly random: Random;
 }

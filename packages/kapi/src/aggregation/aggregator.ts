@@ -13,7 +13,7 @@ import { call } from "../controllers/call.ts";
 import { withCondition } from "../controllers/crd-conditions.ts";
 import type { RemoteDiscovery } from "../discovery/documents.ts";
 import type { DiscoveredResource, RemoteGroupVersion } from "../discovery/groups.ts";
-import type { OutboundClient, OutboundTarget } from "../outbound/outbound-client.ts";
+import type { TargetClient, OutboundTarget } from "../outbound/target-client.ts";
 import type { ServiceTargets } from "../outbound/service-target.ts";
 import type { RequestContext } from "../pipeline/context.ts";
 import { timestamp } from "../registry/metadata.ts";
@@ -37,7 +37,7 @@ export interface AggregatorOptions {
   readonly resources: ResourceSet;
   readonly store: ResourceStore;
   readonly transport: Transport;
-  readonly client: OutboundClient;
+  readonly client: TargetClient;
   readonly targets: ServiceTargets;
   readonly identity: () => Promise<FrontProxyIdentity>;
   /** Discovery documents must be made again. */

@@ -1,30 +1,31 @@
 /**
  * The outbound room put together: the client with its address policy, and the way to find Services.
  */
-import { stringAt, type Edges } from "@kontinuum/std";
+import { OutboundClient, stringAt, type Edges } from "@kontinuum/std";
 import type { CoreObjects } from "../registry/core-objects.ts";
-import { addressPolicy } from "./address-policy.ts";
-import { OutboundClient } from "./outbound-client.ts";
 import { ServiceTargets, type ServiceResolver } from "./service-target.ts";
+import { TargetClient } from "./target-client.ts";
 
 /** The way out. */
 export interface Outbound {
-  readonly client: OutboundClient;
+  readonly client: TargetClient;
   readonly targets: ServiceTargets;
 }
 
-/** Makes the way out. `allowed` are address ranges in CIDR form that the default policy would refuse. */
+/**
+ * Makes the way out. `allowed` are address ranges in CIDR form that the default policy would refuse; `ownListeners` this
+ * server's own `address:port`, refused too.
+ */
 export function makeOutbound(
   edges: Edges,
   objects: CoreObjects,
   allowed: readonly string[],
   resolver: ServiceResolver | undefined,
+  ownListeners: () => readonly string[],
 ): Outbound {
-  const client = new OutboundClient({
-    network: edges.network,
-    clock: edges.clock,
-    policy: addressPolicy(allowed),
-  });
+  const client = new TargetClient(
+    new OutboundClient(edges.network, edges.clock, { allow: allowed, ownListeners }),
+  );
   const targets = new ServiceTargets(
     {
       service: (namespace, name) => objects.read("services", namespace, name),

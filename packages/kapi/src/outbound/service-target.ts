@@ -4,7 +4,7 @@
  * A Service is found by the embedder's resolver first, then by its external name, then by its endpoints.
  */
 import { at, CodedError, isObject, stringAt, type JsonObject } from "@kontinuum/std";
-import type { OutboundTarget } from "./outbound-client.ts";
+import type { OutboundTarget } from "./target-client.ts";
 
 /** A place to connect to. */
 export interface ServiceAddress {
