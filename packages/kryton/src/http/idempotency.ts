@@ -51,6 +51,8 @@ export type Reservation =
       readonly storeKey: string;
       /** Revision of the reservation. */
       readonly revision: number;
+      /** What the accepting transaction turns it into; absent before it was tried. */
+      written(): Record_ | undefined;
       record(change: Change, accepted: AcceptedChange): void;
     }
   | { readonly kind: "accepted"; readonly accepted: AcceptedChange }
@@ -128,21 +130,24 @@ export class Idempotency {
     this.#running.add(storeKey);
     let revision = 0;
     try {
-      const done = await new Change()
-        .unchanged(storeKey, modRevision)
-        .put(storeKey, fresh, lease.id)
-        .commit(this.#store, this.#edges);
+      const take = new Change().unchanged(storeKey, modRevision).put(storeKey, fresh, lease.id);
+      const done = await this.#session.commit(take, lease);
       if (done.succeeded) revision = done.revision;
     } finally {
       if (revision === 0) this.#running.delete(storeKey);
     }
     if (revision === 0) return undefined;
+    let written: Record_ | undefined;
     return {
       kind: "new",
       storeKey,
       revision,
+      written: () => written,
       record: (change, accepted) => {
-        change.put(storeKey, { ...fresh, ...accepted, state: "accepted" } satisfies Record_);
+        // A reservation that ran out while this replica was away belongs to somebody else by now.
+        change.unchanged(storeKey, revision);
+        written = { ...fresh, ...accepted, state: "accepted" };
+        change.put(storeKey, written);
       },
     };
   }
@@ -157,29 +162,35 @@ export class Idempotency {
     reply: Reply,
   ): Promise<void> {
     const { storeKey, revision } = reservation;
-    const change = new Change();
-    if (reply.status >= 500) {
-      change.unchanged(storeKey, revision).delete(storeKey);
-    } else if (reply.status >= 400) {
-      change.delete(storeKey);
-    } else {
-      const kept = reply.json === undefined || JSON.stringify(reply.json).length <= maxKeptBytes;
-      change.put(storeKey, {
-        state: "done",
-        fingerprint: keyed.fingerprint,
-        at: this.#edges.clock.now(),
-        status: reply.status,
-        ...(kept && reply.json !== undefined ? { json: reply.json } : {}),
-      } satisfies Record_);
-    }
+    const written = reservation.written();
+    // Only what is still this request's own is touched: the reservation, or what its acceptance made of it.
+    const own = [
+      ...(written && reply.status < 500 ? [new Change().holding(storeKey, written)] : []),
+      new Change().unchanged(storeKey, revision),
+    ];
     try {
-      await change.commit(this.#store, this.#edges);
+      for (const change of own) {
+        if (reply.status >= 400) change.delete(storeKey);
+        else change.put(storeKey, this.#answer(keyed, reply));
+        if ((await change.commit(this.#store, this.#edges)).succeeded) break;
+      }
     } catch (error) {
       // The answer stands; a repeat finds what was accepted, or does the work again.
       this.#edges.log.warn("answer was not kept for repeats", { problem: messageOf(error) });
     } finally {
       this.#running.delete(storeKey);
     }
+  }
+
+  #answer(keyed: Keyed, { status, json }: Reply): Record_ {
+    const kept = json !== undefined && JSON.stringify(json).length <= maxKeptBytes;
+    return {
+      state: "done",
+      fingerprint: keyed.fingerprint,
+      at: this.#edges.clock.now(),
+      status,
+      ...(kept ? { json } : {}),
+    };
   }
 }
 

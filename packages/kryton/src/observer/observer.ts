@@ -2,16 +2,27 @@
  * Looks at what is really there: state changes nobody asked for, machines that vanished, machines the
  * store does not know (adopted).
  *
- * One replica at a time looks. A machine with an operation under way is left to its operation. What was
- * seen is written by compare-and-swap, so an older look never overwrites a newer fact.
+ * One replica at a time looks. A look takes time, and what it tells is as old as its beginning; so it begins with the
+ * store's revision and changes only records that nobody has written since then and on which no operation is under
+ * way. Every operation writes the record at its beginning and at its end: an older look never overwrites a newer
+ * fact, whoever's clock is wrong. A machine that ever had an operation here is never adopted; when its deletion
+ * has ended and something of it is still outside, a call that came too late left it, and it is removed.
  */
 import { messageOf, type Edges } from "@kontinuum/std";
 import { prefixRange, type Store } from "@kontinuum/storage";
+import { z } from "zod";
 import { formatTime } from "../model/bytes.ts";
-import type { Machine } from "../model/machine.ts";
+import type { Machine, MachineSpec } from "../model/machine.ts";
+import { operationSchema } from "../model/operation.ts";
 import { stateEvent } from "../operations/effects.ts";
-import { machineRecordSchema, withObservation, withState, type MachineRecord } from "../operations/record.ts";
-import type { Found, Provider, ProviderCall } from "../provider-contract/contract.ts";
+import {
+  machineRecordSchema,
+  refOf,
+  withObservation,
+  withState,
+  type MachineRecord,
+} from "../operations/record.ts";
+import type { Found, Observation, Provider, ProviderCall } from "../provider-contract/contract.ts";
 import { Change, type Fence } from "../store/change.ts";
 import { Documents, type Stored } from "../store/documents.ts";
 import { keys, timeKey } from "../store/keyspace.ts";
@@ -60,33 +71,58 @@ export class Observer {
 
   /** One look at everything. */
   async look(fence: Fence, signal: AbortSignal): Promise<void> {
-    const { provider, edges } = this.#options;
-    const call: ProviderCall = { signal, progress: () => {} };
-    const startedAt = edges.clock.now();
+    const { provider, store } = this.#options;
+    const look: Look = {
+      call: { signal, progress: () => {} },
+      asOf: await store.revision(),
+      fence,
+    };
     const present = new Set<string>();
-    for await (const found of provider.inventory(call)) {
+    for await (const found of provider.inventory(look.call)) {
       present.add(found.id);
       const known = await this.#documents.get(keys.machine(found.project, found.id), machineRecordSchema);
-      if (known) await this.#update(known, found, fence);
-      else await this.#adopt(found, fence);
+      if (known) await this.#update(known, found.observation, look);
+      else await this.#unknown(found, look);
       if (signal.aborted) return;
     }
-    await this.#missing(present, startedAt, fence);
+    await this.#missing(present, look);
   }
 
-  async #update(known: Stored<MachineRecord>, found: Found, fence: Fence): Promise<void> {
+  async #update(known: Stored<MachineRecord>, seen: Observation, look: Look): Promise<void> {
     const { record, before } = { record: known.value, before: known.value.machine };
-    if (record.operation || record.desired === "deleted") return;
+    if (!comparable(known, look)) return;
     // What failed and does not run stays failed, until somebody starts or deletes it.
-    if (before.state === "failed" && found.observation.state !== "running") return;
-    const machine = withObservation(before, found.observation, this.#options.edges.clock.now());
+    if (before.state === "failed" && seen.state !== "running") return;
+    const machine = withObservation(before, seen, this.#options.edges.clock.now());
     if (machine === before) return;
     const change = new Change()
-      .fencedBy(fence)
+      .fencedBy(look.fence)
       .unchanged(known.key, known.modRevision)
       .put(known.key, { ...record, machine } satisfies MachineRecord);
     if (machine.state !== before.state) change.event(stateEvent(machine));
     await change.commit(this.#options.store, this.#options.edges);
+  }
+
+  async #unknown(found: Found, look: Look): Promise<void> {
+    const operations = await this.#documents.list(keys.operationOf(found.id), z.null(), {
+      limit: 1,
+      sort: { by: "key", descending: true },
+    });
+    const last = operations[0]?.key.slice(keys.operationOf(found.id).length);
+    if (last === undefined) return this.#adopt(found, look.fence);
+    const operation = await this.#documents.get(keys.operation(last), operationSchema);
+    if (operation?.value.kind !== "delete" || operation.value.state !== "succeeded") return;
+    const { edges, store, provider } = this.#options;
+    const ref = { ...found, spec: found.spec, providerRef: found.observation.providerRef };
+    if (!hasSpec(ref)) return;
+    // Looked at again after its deletion is known to have ended: before that it was only old news.
+    const { count } = await store.range({ key: keys.machine(found.project, found.id), countOnly: true });
+    if (count > 0 || !(await provider.observe(ref, look.call))) return;
+    edges.log.warn("what is left of a deleted machine is removed", {
+      machineId: found.id,
+      project: found.project,
+    });
+    await provider.delete(ref, { ...look.call, fence: look.fence });
   }
 
   /** Takes in a machine that exists outside and not here: the store is newer than the machine. */
@@ -116,6 +152,7 @@ export class Observer {
     const nameKey = keys.name(project, spec.name);
     const change = new Change()
       .fencedBy(fence)
+      .absentPrefix(keys.operationOf(id))
       .absent(nameKey)
       .absent(keys.machine(project, id))
       .put(nameKey, id)
@@ -126,34 +163,58 @@ export class Observer {
   }
 
   /** Machines that should be there and are not. */
-  async #missing(present: ReadonlySet<string>, startedAt: number, fence: Fence): Promise<void> {
-    const { store, edges } = this.#options;
+  async #missing(present: ReadonlySet<string>, look: Look): Promise<void> {
     const { key: first, end } = prefixRange(keys.machines);
     let key: Buffer = first;
     for (;;) {
       const batch = await this.#documents.range({ key, end, limit: page }, machineRecordSchema);
       for (const stored of batch.items) {
-        const { machine, operation, desired } = stored.value;
-        const settledBefore = Date.parse(machine.updatedAt) < startedAt;
-        if (present.has(machine.id) || operation || desired === "deleted" || !settledBefore) continue;
-        if (machine.state === "failed") continue;
-        const failed = withState(
-          machine,
-          "failed",
-          edges.clock.now(),
-          "The machine does not exist at its provider any more; delete it.",
-        );
-        await new Change()
-          .fencedBy(fence)
-          .unchanged(stored.key, stored.modRevision)
-          .put(stored.key, { ...stored.value, machine: failed } satisfies MachineRecord)
-          .event(stateEvent(failed))
-          .commit(store, edges);
+        if (!present.has(stored.value.machine.id)) await this.#gone(stored, look);
+        if (look.call.signal.aborted) return;
       }
       if (!batch.more || batch.last === undefined) return;
       key = Buffer.from(`${batch.last}\0`, "utf8");
     }
   }
+
+  async #gone(stored: Stored<MachineRecord>, look: Look): Promise<void> {
+    const { store, edges, provider } = this.#options;
+    const { machine } = stored.value;
+    if (machine.state === "failed" || !comparable(stored, look)) return;
+    // An inventory leaves out what it cannot read; only who is asked for by name and not found is gone.
+    if (await provider.observe(refOf(machine), look.call)) return;
+    const failed = withState(
+      machine,
+      "failed",
+      edges.clock.now(),
+      "The machine does not exist at its provider any more; delete it.",
+    );
+    await new Change()
+      .fencedBy(look.fence)
+      .unchanged(stored.key, stored.modRevision)
+      .put(stored.key, { ...stored.value, machine: failed } satisfies MachineRecord)
+      .event(stateEvent(failed))
+      .commit(store, edges);
+  }
+}
+
+/** One look: since when, and by whom. */
+interface Look {
+  readonly call: ProviderCall;
+  /** The store's revision before anything was looked at. */
+  readonly asOf: number;
+  readonly fence: Fence;
+}
+
+/** Whether what was seen is newer than everything the record says. */
+function comparable({ value, modRevision }: Stored<MachineRecord>, { asOf }: Look): boolean {
+  return modRevision <= asOf && !value.operation && value.desired !== "deleted";
+}
+
+function hasSpec<T extends { readonly spec: MachineSpec | undefined }>(
+  found: T,
+): found is T & { readonly spec: MachineSpec } {
+  return found.spec !== undefined;
 }
 
 /** Pause between looks when a provider changes nothing by itself. */

@@ -11,8 +11,9 @@ import { Change } from "../store/change.ts";
 import { keys } from "../store/keyspace.ts";
 import type { ReplicaSession } from "../store/session.ts";
 import type { MachineRecord } from "./record.ts";
-import type { End, OperationRunner } from "./runner.ts";
+import type { OperationRunner } from "./runner.ts";
 import { transitional } from "./transitions.ts";
+import type { End } from "./waiters.ts";
 
 /** Greatest number of operations that wait for one machine. */
 export const maxQueued = 16;
@@ -66,57 +67,65 @@ export class Acceptance {
         retryAfterMs: 5_000,
       });
     }
-    const begins = runner.canBegin(machine.id);
-    const now = edges.clock.now();
-    const time = formatTime(now);
-    const operation: Operation = {
-      id: uuidv7(edges.clock, edges.random),
-      kind: wanted.kind,
-      machineId: machine.id,
-      machineName: machine.spec.name,
-      project: machine.project,
-      state: begins ? "running" : "queued",
-      requestedBy: wanted.requestedBy,
-      attempt: begins ? 1 : 0,
-      progressPercent: 0,
-      createdAt: time,
-      ...(begins ? { startedAt: time } : {}),
-      updatedAt: time,
-      parameters: wanted.parameters,
+    const id = uuidv7(edges.clock, edges.random);
+    const slot = runner.reserve(machine.id, id);
+    const waiter = runner.waiter(id);
+    const refuse = (): void => {
+      waiter.release();
+      slot?.release();
     };
-    const record: MachineRecord =
-      begins || base.modRevision === 0
-        ? transitional(operation, base.record, now)
-        : { ...base.record, operation: { id: operation.id, kind: operation.kind } };
-    const machineKey = keys.machine(machine.project, machine.id);
-    const change = new Change()
-      .include(more)
-      .unchanged(machineKey, base.modRevision)
-      .put(machineKey, record)
-      .put(keys.operation(operation.id), operation)
-      .put(keys.operationOf(machine.id, operation.id), null)
-      .put(keys.queue(machine.id, operation.id), { notBefore: 0 });
-    if (begins) {
-      const lease = await session.lease();
-      const claim = { operation: operation.id, replica: session.replicaId };
-      change.absent(keys.claim(machine.id)).put(keys.claim(machine.id), claim, lease.id);
-    }
-    const waiter = runner.waiter(operation.id);
-    const done = await change.commit(store, edges).catch((error: unknown) => {
-      waiter.release();
+    try {
+      const lease = slot && (await session.lease());
+      const now = edges.clock.now();
+      const time = formatTime(now);
+      const operation: Operation = {
+        id,
+        kind: wanted.kind,
+        machineId: machine.id,
+        machineName: machine.spec.name,
+        project: machine.project,
+        state: lease ? "running" : "queued",
+        requestedBy: wanted.requestedBy,
+        attempt: lease ? 1 : 0,
+        progressPercent: 0,
+        createdAt: time,
+        ...(lease ? { startedAt: time } : {}),
+        updatedAt: time,
+        parameters: wanted.parameters,
+      };
+      const record: MachineRecord =
+        lease || base.modRevision === 0
+          ? transitional(operation, base.record, now)
+          : { ...base.record, operation: { id, kind: operation.kind } };
+      const machineKey = keys.machine(machine.project, machine.id);
+      const change = new Change()
+        .include(more)
+        .unchanged(machineKey, base.modRevision)
+        .put(machineKey, record)
+        .put(keys.operation(id), operation)
+        .put(keys.operationOf(machine.id, id), null)
+        .put(keys.queue(machine.id, id), { notBefore: 0 });
+      const claimKey = keys.claim(machine.id);
+      if (lease) {
+        change.absent(claimKey).put(claimKey, { operation: id, replica: session.replicaId }, lease.id);
+      }
+      const done = lease ? await session.commit(change, lease) : await change.commit(store, edges);
+      if (!done.succeeded) {
+        refuse();
+        return undefined;
+      }
+      if (slot && lease) {
+        slot.begin({
+          operation,
+          record: { key: machineKey, value: record, createRevision: 0, modRevision: done.revision },
+          fence: { key: claimKey, revision: done.revision },
+          lease,
+        });
+      }
+      return { operation, ended: (timeoutMs) => waiter.ended(timeoutMs) };
+    } catch (error) {
+      refuse();
       throw error;
-    });
-    if (!done.succeeded) {
-      waiter.release();
-      return undefined;
     }
-    if (begins) {
-      runner.begin({
-        operation,
-        record: { key: machineKey, value: record, createRevision: 0, modRevision: done.revision },
-        fence: { key: keys.claim(machine.id), revision: done.revision },
-      });
-    }
-    return { operation, ended: (timeoutMs) => waiter.ended(timeoutMs) };
   }
 }

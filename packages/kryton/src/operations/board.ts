@@ -43,6 +43,8 @@ export interface BoardListener {
   changed(machineId: string): void;
   /** Somebody asked to cancel this operation. */
   cancelled(operationId: string): void;
+  /** A claim is gone, by its creation revision: given back, or ended with its replica's lease. */
+  released(machineId: string, revision: number): void;
   /** The operation is final: its queue entry is gone. */
   left(operationId: string): void;
 }
@@ -112,10 +114,16 @@ export class WorkBoard {
     const before = new Set(
       [...this.#queues].flatMap(([machine, queue]) => [...queue.keys()].map((id) => `${machine}/${id}`)),
     );
+    const claimed = [...this.#claims];
     this.#queues.clear();
     this.#claims.clear();
     this.#cancels.clear();
     for (const kv of kvs) this.#put(kv);
+    for (const [machineId, claim] of claimed) {
+      if (this.#claims.get(machineId)?.revision !== claim.revision) {
+        listener.released(machineId, claim.revision);
+      }
+    }
     for (const path of before) {
       const [machineId = "", id = ""] = path.split("/");
       if (!this.#queues.get(machineId)?.has(id)) listener.left(id);
@@ -151,8 +159,12 @@ export class WorkBoard {
     }
     if (key.startsWith(keys.claim())) {
       const machineId = key.slice(keys.claim().length);
+      const revision = this.#claims.get(machineId)?.revision;
       this.#claims.delete(machineId);
-      return () => listener.changed(machineId);
+      return () => {
+        if (revision !== undefined) listener.released(machineId, revision);
+        listener.changed(machineId);
+      };
     }
     if (key.startsWith(keys.queue())) {
       const machineId = machineOf(key);

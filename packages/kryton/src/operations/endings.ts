@@ -9,17 +9,21 @@ import { formatTime } from "../model/bytes.ts";
 import { snapshotSchema, type Machine } from "../model/machine.ts";
 import type { Operation } from "../model/operation.ts";
 import type { Observation, ProviderCall } from "../provider-contract/contract.ts";
-import { keys } from "../store/keyspace.ts";
+import type { Change } from "../store/change.ts";
+import type { Stored } from "../store/documents.ts";
+import { keys, timeKey } from "../store/keyspace.ts";
 import type { QueueEntry } from "./board.ts";
 import { machineEvent, stateEvent, type Effect, type Tools } from "./effects.ts";
 import { classify, retryClassOf } from "./failure.ts";
-import { refOf, withObservation, withState } from "./record.ts";
+import { refOf, withObservation, withState, type MachineRecord } from "./record.ts";
 import type { Held } from "./runner.ts";
 
 /** Attempts before an operation counts as failed. */
 export const maxOperationAttempts = 6;
 const firstDelayMs = 1_000;
 const longestDelayMs = 60_000;
+/** How long a machine that could not be removed when its time was over is left alone, milliseconds. */
+const expireAgainMs = 10 * 60_000;
 /** How long a failed operation waits to learn the machine's real state, milliseconds. */
 export const observeLimitMs = 10_000;
 
@@ -95,10 +99,37 @@ export async function failure(
       if (record.desired === "deleted" && operation.kind !== "delete") return record;
       const machine = afterFailure(record.machine, operation, seen, message, nowMs);
       if (machine.state === "failed") change.event(stateEvent(machine));
-      const desired = operation.kind === "delete" ? "stopped" : record.desired;
-      return { ...record, desired, machine };
+      if (operation.kind !== "delete") return { ...record, machine };
+      const kept: MachineRecord = { ...record, desired: "stopped", machine };
+      return operation.parameters.reason === "expired" ? expiringAgain(kept, change, nowMs) : kept;
     },
   };
+}
+
+/** An operation whose machine is gone or cannot be read: it ends, and says so. */
+export function withoutMachine(
+  { key, value, modRevision }: Stored<Operation>,
+  time: string,
+  change: Change,
+): void {
+  const message = `machine ${value.machineId} is gone, or its record cannot be read`;
+  change.unchanged(key, modRevision).put(key, {
+    ...value,
+    state: "failed",
+    message,
+    error: { code: "NOT_FOUND", message, retryClass: "needs-person" },
+    updatedAt: time,
+    finishedAt: time,
+  } satisfies Operation);
+}
+
+/** The record with its expiry put off: a removal that fails must not be tried at every sweep. */
+function expiringAgain(record: MachineRecord, change: Change, nowMs: number): MachineRecord {
+  const { project, id } = record.machine;
+  const expiryKey = keys.expiry(timeKey(nowMs + expireAgainMs), project, id);
+  if (record.expiryKey) change.delete(record.expiryKey);
+  change.put(expiryKey, null);
+  return { ...record, expiryKey };
 }
 
 /** An operation that is tried again later. */

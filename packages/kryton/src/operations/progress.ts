@@ -21,16 +21,19 @@ export class Progress {
   readonly #store: Store;
   readonly #edges: Edges;
   readonly #held: Held;
+  readonly #cancelling: () => boolean;
   #latest: Update = {};
   #dirty = false;
   readonly #closing = Promise.withResolvers<void>();
   #closed = false;
   #writing: Promise<void> | undefined;
 
-  constructor(store: Store, edges: Edges, held: Held) {
+  /** `cancelling`: whether somebody asked to cancel the operation, as far as this replica knows. */
+  constructor(store: Store, edges: Edges, held: Held, cancelling: () => boolean) {
     this.#store = store;
     this.#edges = edges;
     this.#held = held;
+    this.#cancelling = cancelling;
   }
 
   report(update: Update): void {
@@ -54,10 +57,14 @@ export class Progress {
       const { percent, phase, message } = this.#latest;
       const now = this.#edges.clock.now();
       try {
-        await new Change()
-          .fencedBy(fence)
+        // A cancellation asked for meanwhile is written in the same document and must stay visible.
+        const cancelling = this.#cancelling();
+        const change = new Change().fencedBy(fence);
+        if (!cancelling) change.absent(keys.cancel(operation.id));
+        await change
           .put(keys.operation(operation.id), {
             ...operation,
+            ...(cancelling ? { cancelRequested: true } : {}),
             progressPercent: Math.min(99, Math.max(0, Math.round(percent ?? operation.progressPercent))),
             ...(phase === undefined ? {} : { phase }),
             ...(message === undefined ? {} : { message }),

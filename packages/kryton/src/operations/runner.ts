@@ -10,18 +10,19 @@
 import { InvariantError, messageOf, type Edges, type Timer } from "@kontinuum/std";
 import type { Store } from "@kontinuum/storage";
 import { formatTime } from "../model/bytes.ts";
-import { operationSchema, type Operation } from "../model/operation.ts";
-import type { Provider, ProviderCall } from "../provider-contract/contract.ts";
+import { isFinal, operationSchema, type Operation } from "../model/operation.ts";
+import { ProviderError, type Provider, type ProviderCall } from "../provider-contract/contract.ts";
 import { Change, type Fence } from "../store/change.ts";
 import { Documents, type Stored } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";
-import type { ReplicaSession } from "../store/session.ts";
+import type { Lease, ReplicaSession } from "../store/session.ts";
 import { WorkBoard } from "./board.ts";
 import { perform, type Effect, type Tools } from "./effects.ts";
-import { failure, observeLimitMs, postponed, retryDelayMs, shouldRetry } from "./endings.ts";
+import { failure, observeLimitMs, postponed, retryDelayMs, shouldRetry, withoutMachine } from "./endings.ts";
 import { Progress } from "./progress.ts";
 import { machineRecordSchema, type MachineRecord } from "./record.ts";
 import { transitional } from "./transitions.ts";
+import { Waiters, type Waiter } from "./waiters.ts";
 
 /** Operations one replica runs at a time. */
 export const maxRunning = 64;
@@ -32,12 +33,17 @@ const avoidMs = 15_000;
 const storeRetryMs = 500;
 /** How long a claim of ours may stand without work before it counts as lost. */
 const suspectMs = 1_000;
+/** How often an operation is begun at all: one that takes its process down each time must not do so for ever. */
+export const maxBegun = 25;
 
 /** An operation this replica holds. */
 export interface Held {
   readonly operation: Operation;
   readonly record: Stored<MachineRecord>;
+  /** The claim. */
   readonly fence: Fence;
+  /** The lease the claim ends with. */
+  readonly lease: Lease;
 }
 
 /** What a runner needs. */
@@ -50,24 +56,25 @@ export interface RunnerOptions {
   onEnd?(operation: Operation): void;
 }
 
-/** How an operation ended, as far as this replica knows. */
-export interface End {
-  /** Absent when another replica ran it: then read it from the store. */
-  readonly operation?: Operation;
-  /** The machine's record after it; absent when it is gone or another replica ran it. */
-  readonly record?: MachineRecord;
-}
-
-/** Waits for the end of one operation. */
-export interface Waiter {
-  /** The end, or `undefined` when `timeoutMs` passed first. Call once. */
-  ended(timeoutMs: number): Promise<End | undefined>;
+/**
+ * A place of this replica for work on one machine, taken before the claim is: so a claim of ours that has a
+ * place is never mistaken for a lost one, and places are never given out twice.
+ */
+export interface Slot {
+  /** Runs the operation that was accepted together with its claim. */
+  begin(held: Held): void;
+  /** Gives the place up: nothing was accepted. */
   release(): void;
 }
 
 interface Running {
   readonly operationId: string;
+  /** Aborts when somebody asked to cancel the operation. */
   readonly cancel: AbortController;
+  /** Aborts when the claim is gone: the work is somebody else's. */
+  readonly lost: AbortController;
+  /** Revision of the claim, once it is taken. */
+  claimRevision?: number;
 }
 
 /** See the module comment. */
@@ -84,7 +91,7 @@ export class OperationRunner {
   /** Claims of ours without work, by the revision at which they were seen. */
   readonly #suspects = new Map<string, number>();
   readonly #timers = new Map<string, Timer>();
-  readonly #waiters = new Map<string, Set<(end: End) => void>>();
+  readonly #waiters: Waiters;
   readonly #stop = new AbortController();
   readonly #work = new Set<Promise<void>>();
   #following: Promise<void> | undefined;
@@ -96,6 +103,7 @@ export class OperationRunner {
     this.#tools = tools;
     this.#documents = new Documents(store, edges.log);
     this.#onEnd = onEnd ?? (() => {});
+    this.#waiters = new Waiters(edges.clock);
     this.board = new WorkBoard(store, edges);
   }
 
@@ -115,7 +123,8 @@ export class OperationRunner {
         {
           changed: (machineId) => this.#consider(machineId),
           cancelled: (operationId) => this.#cancel(operationId),
-          left: (operationId) => this.#wake(operationId),
+          released: (machineId, revision) => this.#released(machineId, revision),
+          left: (operationId) => this.#waiters.wake(operationId),
         },
         ready,
         this.#stop.signal,
@@ -129,60 +138,59 @@ export class OperationRunner {
     for (const timer of this.#timers.values()) timer.clear();
     this.#timers.clear();
     await Promise.allSettled([...this.#work, this.#following]);
-    for (const id of this.#waiters.keys()) this.#wake(id);
+    this.#waiters.wakeAll();
   }
 
-  /** Whether an operation accepted now could begin at once in this replica. */
-  canBegin(machineId: string): boolean {
-    return (
+  /** A place for an operation that could begin at once in this replica, or `undefined` when it has to wait. */
+  reserve(machineId: string, operationId: string): Slot | undefined {
+    const free =
       !this.#stop.signal.aborted &&
       this.#active.size < maxRunning &&
       !this.#active.has(machineId) &&
       !this.board.claimed(machineId) &&
-      this.board.length(machineId) === 0
-    );
-  }
-
-  /** Runs an operation that was accepted together with its claim. */
-  begin(held: Held): void {
-    const machineId = held.operation.machineId;
-    if (this.#stop.signal.aborted) return;
-    const running: Running = { operationId: held.operation.id, cancel: new AbortController() };
-    this.#active.set(machineId, running);
-    this.#track(machineId, running, this.#run(held, running));
+      this.board.length(machineId) === 0;
+    if (!free) return undefined;
+    const running = this.#take(machineId, operationId);
+    return {
+      begin: (held) => this.#track(machineId, running, this.#run(held, running)),
+      release: () => this.#free(machineId, running),
+    };
   }
 
   /** A waiter for an operation; made before the operation is, so that no end is missed. */
   waiter(operationId: string): Waiter {
-    const { promise, resolve } = Promise.withResolvers<End | undefined>();
-    let waiting = this.#waiters.get(operationId);
-    if (!waiting) this.#waiters.set(operationId, (waiting = new Set()));
-    waiting.add(resolve);
-    const release = (): void => {
-      waiting.delete(resolve);
-      if (waiting.size === 0) this.#waiters.delete(operationId);
-    };
-    return {
-      release,
-      ended: async (timeoutMs) => {
-        const timer = this.#edges.clock.timer(timeoutMs, () => resolve(undefined));
-        try {
-          return await promise;
-        } finally {
-          timer.clear();
-          release();
-        }
-      },
-    };
-  }
-
-  #wake(operationId: string, end: End = {}): void {
-    for (const done of this.#waiters.get(operationId) ?? []) done(end);
+    return this.#waiters.waiter(operationId);
   }
 
   #cancel(operationId: string): void {
     for (const running of this.#active.values()) {
       if (running.operationId === operationId) running.cancel.abort("cancelled");
+    }
+  }
+
+  #released(machineId: string, revision: number): void {
+    const running = this.#active.get(machineId);
+    if (running?.claimRevision === revision) running.lost.abort("the claim is gone");
+  }
+
+  #take(machineId: string, operationId: string): Running {
+    const running: Running = {
+      operationId,
+      cancel: new AbortController(),
+      lost: new AbortController(),
+    };
+    this.#active.set(machineId, running);
+    return running;
+  }
+
+  /** The machine's next operation, and others that waited for a place, may begin. */
+  #free(machineId: string, running: Running): void {
+    if (this.#active.get(machineId) === running) this.#active.delete(machineId);
+    if (this.#stop.signal.aborted) return;
+    this.#consider(machineId);
+    for (const waiting of [...this.#postponed].slice(0, maxRunning - this.#active.size)) {
+      this.#postponed.delete(waiting);
+      this.#consider(waiting);
     }
   }
 
@@ -194,14 +202,8 @@ export class OperationRunner {
         this.#later(machineId, storeRetryMs);
       })
       .finally(() => {
-        if (this.#active.get(machineId) === running) this.#active.delete(machineId);
         this.#work.delete(tracked);
-        if (this.#stop.signal.aborted) return;
-        this.#consider(machineId);
-        for (const waiting of [...this.#postponed].slice(0, maxRunning - this.#active.size)) {
-          this.#postponed.delete(waiting);
-          this.#consider(waiting);
-        }
+        this.#free(machineId, running);
       });
     this.#work.add(tracked);
   }
@@ -231,8 +233,7 @@ export class OperationRunner {
       this.#postponed.add(machineId);
       return;
     }
-    const running: Running = { operationId: head.operationId, cancel: new AbortController() };
-    this.#active.set(machineId, running);
+    const running = this.#take(machineId, head.operationId);
     this.#track(
       machineId,
       running,
@@ -272,15 +273,19 @@ export class OperationRunner {
       const operation = await this.#documents.get(keys.operation(operationId), operationSchema);
       const machineKey = operation && keys.machine(operation.value.project, machineId);
       const record = machineKey && (await this.#documents.get(machineKey, machineRecordSchema));
+      const now = this.#edges.clock.now();
       if (!operation || !record) {
         // Nothing left to work on: the entry must not block the queue for ever.
-        await new Change()
+        const change = new Change()
           .absent(keys.claim(machineId))
+          // The board may lag: what has left the queue ended by itself.
+          .present(keys.queue(machineId, operationId))
           .delete(keys.queue(machineId, operationId))
-          .commit(this.#store, this.#edges);
+          .delete(keys.cancel(operationId));
+        if (operation && !isFinal(operation.value)) withoutMachine(operation, formatTime(now), change);
+        await change.commit(this.#store, this.#edges);
         return undefined;
       }
-      const now = this.#edges.clock.now();
       const begun: Operation = {
         ...operation.value,
         state: "running",
@@ -289,7 +294,7 @@ export class OperationRunner {
         updatedAt: formatTime(now),
       };
       const next = transitional(begun, record.value, now);
-      const taken = await new Change()
+      const take = new Change()
         .absent(keys.claim(machineId))
         // The board may lag: an operation that has left the queue must never run again.
         .present(keys.queue(machineId, operationId))
@@ -297,13 +302,14 @@ export class OperationRunner {
         .unchanged(record.key, record.modRevision)
         .put(keys.claim(machineId), { operation: operationId, replica: this.#session.replicaId }, lease.id)
         .put(operation.key, begun)
-        .put(record.key, next)
-        .commit(this.#store, this.#edges);
+        .put(record.key, next);
+      const taken = await this.#session.commit(take, lease);
       if (taken.succeeded) {
         return {
           operation: begun,
           record: { ...record, value: next, modRevision: taken.revision },
           fence: { key: keys.claim(machineId), revision: taken.revision },
+          lease,
         };
       }
       const claim = await this.#store.range({ key: keys.claim(machineId), countOnly: true });
@@ -314,26 +320,35 @@ export class OperationRunner {
   }
 
   async #run(held: Held, running: Running): Promise<void> {
-    const lease = await this.#session.lease();
-    const signal = AbortSignal.any([lease.signal, this.#stop.signal, running.cancel.signal]);
+    const { fence } = held;
+    running.claimRevision = fence.revision;
+    // Not the session's present lease: the claim ends with the one it was bound to.
+    const over = AbortSignal.any([held.lease.signal, running.lost.signal, this.#stop.signal]);
+    const signal = AbortSignal.any([over, running.cancel.signal]);
     if (this.board.cancelRequested(held.operation.id)) running.cancel.abort("cancelled");
-    const progress = new Progress(this.#store, this.#edges, held);
-    const call: ProviderCall = { signal, progress: (update) => progress.report(update) };
+    const progress = new Progress(this.#store, this.#edges, held, () => running.cancel.signal.aborted);
+    const call: ProviderCall = { signal, fence, progress: (update) => progress.report(update) };
     let effect: Effect;
     let ended: Operation;
     const now = (): string => formatTime(this.#edges.clock.now());
     try {
       signal.throwIfAborted();
+      if (held.operation.attempt > maxBegun) {
+        throw new ProviderError("failed", `${held.operation.kind} was interrupted ${maxBegun} times`);
+      }
       effect = await perform(held.operation, held.record.value, this.#tools, call);
       const time = now();
       const { error: _, notBefore: __, ...rest } = held.operation;
       ended = { ...rest, state: "succeeded", progressPercent: 100, updatedAt: time, finishedAt: time };
     } catch (error) {
       // Interrupted from outside: somebody else goes on with it, nothing is written.
-      if (lease.signal.aborted || this.#stop.signal.aborted) throw error;
+      if (over.aborted) throw error;
       await progress.settle();
-      const cancelled = running.cancel.signal.aborted;
-      if (!cancelled && shouldRetry(held.operation, error)) return this.#postpone(held, error);
+      let cancelled = running.cancel.signal.aborted;
+      if (!cancelled && shouldRetry(held.operation, error)) {
+        if (await this.#postpone(held, error)) return;
+        cancelled = true;
+      }
       this.#edges.log.warn(cancelled ? "operation was cancelled" : "operation failed", {
         operationId: held.operation.id,
         kind: held.operation.kind,
@@ -342,7 +357,7 @@ export class OperationRunner {
       });
       const limit = new AbortController();
       const timer = this.#edges.clock.timer(observeLimitMs, () => limit.abort("took too long"));
-      const after = { ...call, signal: AbortSignal.any([lease.signal, this.#stop.signal, limit.signal]) };
+      const after = { ...call, signal: AbortSignal.any([over, limit.signal]) };
       ({ effect, operation: ended } = await failure(held, error, cancelled, this.#tools, after, now()));
       timer.clear();
     }
@@ -350,18 +365,23 @@ export class OperationRunner {
     await this.#finish(held, ended, effect);
   }
 
-  /** Gives the claim back and leaves the operation in the queue for a later attempt. */
-  async #postpone(held: Held, error: unknown): Promise<void> {
+  /** Gives the claim back and leaves the operation in the queue for a later attempt; false when it was cancelled. */
+  async #postpone(held: Held, error: unknown): Promise<boolean> {
     const { operation, fence } = held;
     const now = this.#edges.clock.now();
     const delay = retryDelayMs(operation.attempt, this.#edges.random);
     const { queued, entry } = postponed(operation, error, now, delay, this.#session.replicaId);
-    await new Change()
+    const { succeeded } = await new Change()
       .fencedBy(fence)
+      // A cancellation that came meanwhile must not wait for the next attempt.
+      .absent(keys.cancel(operation.id))
       .put(keys.operation(operation.id), queued)
       .put(keys.queue(operation.machineId, operation.id), entry)
       .delete(fence.key)
       .commit(this.#store, this.#edges);
+    if (succeeded) return true;
+    const { count } = await this.#store.range({ key: keys.cancel(operation.id), countOnly: true });
+    return count === 0;
   }
 
   async #finish(held: Held, ended: Operation, effect: Effect): Promise<void> {
@@ -387,7 +407,7 @@ export class OperationRunner {
         .commit(this.#store, this.#edges);
       if (done.succeeded) {
         this.#onEnd(ended);
-        this.#wake(operation.id, { operation: ended, ...(next ? { record: next } : {}) });
+        this.#waiters.wake(operation.id, { operation: ended, ...(next ? { record: next } : {}) });
         return;
       }
       const { kvs } = await this.#store.range({ key: fence.key });

@@ -16,6 +16,7 @@ import type { Duplex } from "node:stream";
 import type { Image } from "../model/image.ts";
 import type { GuestSecrets } from "../model/dockur-options.ts";
 import type { Machine, MachineSpec, MachineState, ProviderName } from "../model/machine.ts";
+import type { Fence } from "../store/change.ts";
 import type { ClusterStorage } from "../storage-inventory/contract.ts";
 import type { RetryClass } from "../model/operation.ts";
 
@@ -73,6 +74,11 @@ export class ProviderError extends Error {
 /** Surroundings of one call. */
 export interface ProviderCall {
   readonly signal: AbortSignal;
+  /**
+   * The claim this work is done under. A provider whose outside world can make a change conditional on it does, so
+   * that a process that was away for longer than its lease changes nothing any more. Absent in tests and probes.
+   */
+  readonly fence?: Fence;
   /** Tells how far the work is; may be called often, is thinned out by the caller. */
   progress(update: { readonly percent?: number; readonly phase?: string; readonly message?: string }): void;
 }

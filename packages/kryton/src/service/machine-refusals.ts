@@ -3,7 +3,7 @@
  */
 import { KrytonError, krytonErrors, type KrytonCode } from "../model/errors.ts";
 import type { Machine } from "../model/machine.ts";
-import type { End } from "../operations/runner.ts";
+import type { End } from "../operations/waiters.ts";
 
 /** Throws what an operation failed with, when it did so in time. */
 export function throwIfFailed(end: End | undefined): void {

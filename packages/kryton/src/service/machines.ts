@@ -115,13 +115,16 @@ export class MachineService {
     return this.#power(project, id, { kind: "restart", parameters: {} }, "running", asking);
   }
 
-  /** Removes a machine; what waits for it is withdrawn, what runs is cancelled. Resolves once accepted. */
+  /**
+   * Removes a machine; what waits for it is withdrawn, what runs is cancelled. Resolves once accepted, with
+   * whether it was this call that asked for it first.
+   */
   async delete(
     project: string,
     id: string,
     asking: Asking,
     reason: "request" | "expired" = "request",
-  ): Promise<void> {
+  ): Promise<boolean> {
     const accepted = await this.#attempt(project, id, async (found) => {
       if (found.value.desired === "deleted") return "already";
       const change = await withdraw(this.#documents, id, formatTime(this.#options.edges.clock.now()));
@@ -136,7 +139,9 @@ export class MachineService {
         change,
       );
     });
-    if (accepted !== "already") throwIfFailed(await accepted.ended(awaitMs));
+    if (accepted === "already") return false;
+    throwIfFailed(await accepted.ended(awaitMs));
+    return true;
   }
 
   /** Renames, labels, resizes, or sets a new expiry. */

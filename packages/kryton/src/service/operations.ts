@@ -8,6 +8,7 @@ import { formatTime } from "../model/bytes.ts";
 import { KrytonError } from "../model/errors.ts";
 import { hasProject, type Principal } from "../model/principal.ts";
 import { isFinal, operationSchema, type Operation, type OperationKind } from "../model/operation.ts";
+import { machineRecordSchema, type MachineRecord } from "../operations/record.ts";
 import { Change } from "../store/change.ts";
 import { Documents, type Stored } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";
@@ -109,25 +110,31 @@ export class OperationService {
         // One that waits for its next attempt need not wait any longer to be given up.
         change.put(keys.queue(operation.machineId, id), { notBefore: 0 });
       } else {
-        next = { ...operation, state: "cancelled", updatedAt: time, finishedAt: time };
-        change.absent(keys.claim(operation.machineId));
-        cancelWaiting(operation, found.modRevision, time, change);
-        change.event({
-          type: "io.kryton.operation.cancelled",
-          subject: `machines/${operation.machineId}`,
-          data: {
-            project: operation.project,
-            machineId: operation.machineId,
-            name: operation.machineName,
-            operationId: id,
-            kind: operation.kind,
-          },
-        });
+        // Beginning it changes its document, so the end written here and the beginning exclude each other.
+        next = cancelWaiting(operation, found.modRevision, time, change);
+        await this.#unshow(operation, change);
       }
       if ((await change.commit(this.#store, this.#edges)).succeeded) return next;
     }
     throw new KrytonError("CONFLICT", `operation ${id} changes too often to be cancelled`, {
       retryAfterMs: 1_000,
     });
+  }
+
+  /** The machine shows the newest operation that waits or runs: when that is withdrawn, the one before it. */
+  async #unshow({ id, machineId, project }: Operation, change: Change): Promise<void> {
+    const machine = await this.#documents.get(keys.machine(project, machineId), machineRecordSchema);
+    if (machine?.value.operation?.id !== id) return;
+    const others = (await this.#documents.list(keys.queue(machineId), z.unknown()))
+      .sort((a, b) => b.createRevision - a.createRevision)
+      .map(({ key }) => key.slice(keys.queue(machineId).length))
+      .filter((other) => other !== id);
+    const { operation: _, ...rest } = machine.value;
+    const before = others[0] && (await this.#documents.get(keys.operation(others[0]), operationSchema));
+    const shown = before && { id: before.value.id, kind: before.value.kind };
+    change.unchanged(machine.key, machine.modRevision).put(machine.key, {
+      ...rest,
+      ...(shown ? { operation: shown } : {}),
+    } satisfies MachineRecord);
   }
 }

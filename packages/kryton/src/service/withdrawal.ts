@@ -20,16 +20,36 @@ export async function withdraw(documents: Documents, machineId: string, time: st
   return change;
 }
 
-/** Cancels an operation that has not begun. */
-export function cancelWaiting(operation: Operation, modRevision: number, time: string, change: Change): void {
+/** Cancels an operation that does not run: writes its end, takes it out of the queue, tells of it. Returns it as it ends. */
+export function cancelWaiting(
+  operation: Operation,
+  modRevision: number,
+  time: string,
+  change: Change,
+): Operation {
+  const { notBefore: _, ...rest } = operation;
+  const cancelled: Operation = {
+    ...rest,
+    state: "cancelled",
+    message: `${operation.kind} was cancelled before it ${operation.attempt === 0 ? "began" : "was tried again"}`,
+    updatedAt: time,
+    finishedAt: time,
+  };
   change
     .unchanged(keys.operation(operation.id), modRevision)
-    .put(keys.operation(operation.id), {
-      ...operation,
-      state: "cancelled",
-      message: `${operation.kind} was cancelled before it began`,
-      updatedAt: time,
-      finishedAt: time,
-    })
-    .delete(keys.queue(operation.machineId, operation.id));
+    .put(keys.operation(operation.id), cancelled)
+    .delete(keys.queue(operation.machineId, operation.id))
+    .delete(keys.cancel(operation.id))
+    .event({
+      type: "io.kryton.operation.cancelled",
+      subject: `machines/${operation.machineId}`,
+      data: {
+        project: operation.project,
+        machineId: operation.machineId,
+        name: operation.machineName,
+        operationId: operation.id,
+        kind: operation.kind,
+      },
+    });
+  return cancelled;
 }

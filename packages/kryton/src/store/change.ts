@@ -28,6 +28,12 @@ export class Change {
     return this;
   }
 
+  /** Only when there is nothing under `prefix`. */
+  absentPrefix(prefix: string): this {
+    this.compare.push({ ...prefixRange(prefix), target: "create", result: "equal", operand: 0 });
+    return this;
+  }
+
   /** Only while there is something at `key`. */
   present(key: string): this {
     this.compare.push({ key, target: "create", result: "greater", operand: 0 });
@@ -40,10 +46,21 @@ export class Change {
     return this;
   }
 
+  /** Only while the document at `key` is exactly `value`. */
+  holding(key: string, value: unknown): this {
+    this.compare.push({ key, target: "value", result: "equal", operand: JSON.stringify(value) });
+    return this;
+  }
+
   /** Only while the fence stands: `key` is still the one created at `createRevision`. */
   fencedBy(fence: Fence): this {
     this.compare.push({ key: fence.key, target: "create", result: "equal", operand: fence.revision });
     return this;
+  }
+
+  /** As {@link Change.fencedBy}, when there is a fence at all. */
+  heldBy(fence: Fence | undefined): this {
+    return fence ? this.fencedBy(fence) : this;
   }
 
   put(key: string, value: unknown, lease?: LeaseId): this {

@@ -69,7 +69,7 @@ test("a leadership that the store granted without saying so is not lost for ever
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-  const session = new ReplicaSession(store, edges);
+  const session = new ReplicaSession(forgetful, edges);
   const stop = new AbortController();
   let led = false;
   const running = new Leadership(forgetful, edges, session).run(

@@ -33,10 +33,8 @@ export class Leadership {
       try {
         const lease = await this.#session.lease();
         const key = keys.leader(name);
-        const taken = await new Change()
-          .absent(key)
-          .put(key, { replica: this.#session.replicaId }, lease.id)
-          .commit(this.#store, this.#edges);
+        const take = new Change().absent(key).put(key, { replica: this.#session.replicaId }, lease.id);
+        const taken = await this.#session.commit(take, lease);
         if (taken.succeeded) {
           await this.#held(key, taken.revision, AbortSignal.any([signal, lease.signal]), task);
           await new Change()

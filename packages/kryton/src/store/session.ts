@@ -5,8 +5,9 @@
  * over. A session that could not be renewed for most of its time to live counts as lost *before* the
  * store ends it: work stops first, then somebody else may begin.
  */
-import { messageOf, type Edges, type Timer } from "@kontinuum/std";
-import type { LeaseId, Store } from "@kontinuum/storage";
+import { CodedError, isCoded, messageOf, type Edges, type Timer } from "@kontinuum/std";
+import { reasonOf, type LeaseId, type Store } from "@kontinuum/storage";
+import type { Change, Committed } from "./change.ts";
 import { keys } from "./keyspace.ts";
 
 /** Time to live of a replica's lease, seconds. */
@@ -44,6 +45,20 @@ export class ReplicaSession {
     if (this.#current) return Promise.resolve(this.#current.lease);
     this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
     return this.#opening;
+  }
+
+  /**
+   * Makes a change that binds keys to `lease`. Fails with `unavailable` when the store has ended the lease: then
+   * nothing was changed, and the next try has a new one.
+   */
+  async commit(change: Change, lease: Lease): Promise<Committed> {
+    try {
+      return await change.commit(this.#store, this.#edges);
+    } catch (error) {
+      if (reasonOf(error) !== "lease_not_found") throw error;
+      if (this.#current?.lease === lease) this.#drop("the store ended it");
+      throw new CodedError("unavailable", "this replica lost its lease in the store", { cause: error });
+    }
   }
 
   /** Gives everything up at once, so that others need not wait for the time to run out. */
@@ -98,7 +113,9 @@ export class ReplicaSession {
       this.#renewedAt = startedAt;
       this.#renewIn(renewEveryMs);
     } catch (error) {
-      if (this.#edges.clock.monotonic() - this.#renewedAt >= lostAfterMs) this.#drop(messageOf(error));
+      const over = isCoded(error, "not_found");
+      if (over || this.#edges.clock.monotonic() - this.#renewedAt >= lostAfterMs)
+        this.#drop(messageOf(error));
       else this.#renewIn(retryMs);
     } finally {
       deadline.clear();

@@ -2,7 +2,8 @@
  * Expiry: machines whose time is over are deleted, each once.
  *
  * One replica at a time sweeps (leadership); the deletion itself is an ordinary operation, accepted by
- * compare-and-swap on the machine, so even two sweepers would expire a machine once. The index is kept by
+ * compare-and-swap on the machine and on its entry in the index, so even two sweepers would expire a machine once,
+ * and one whose time was extended meanwhile not at all. The index is kept by
  * time: a sweep reads only what is due.
  */
 import { isCoded, messageOf, type Edges } from "@kontinuum/std";
@@ -79,9 +80,12 @@ export class Expiry {
   async #expire(entry: Entry, fence: Fence): Promise<void> {
     const { machines, edges, store, onExpired } = this.#options;
     try {
-      const asking = { requestedBy: "expiry", record: (change: Change) => void change.fencedBy(fence) };
-      await machines.delete(entry.project, entry.id, asking, "expired");
-      onExpired?.();
+      const asking = {
+        requestedBy: "expiry",
+        // The entry goes when the machine's time is extended: then it must live on.
+        record: (change: Change) => void change.fencedBy(fence).present(entry.key),
+      };
+      if (await machines.delete(entry.project, entry.id, asking, "expired")) onExpired?.();
     } catch (error) {
       if (isCoded(error, "not_found")) {
         await new Change().fencedBy(fence).delete(entry.key).commit(store, edges);

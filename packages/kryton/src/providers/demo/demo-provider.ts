@@ -60,7 +60,7 @@ export interface DemoOptions {
 export class DemoProvider implements Provider {
   readonly name = "demo";
   readonly settlesAtOnce = true;
-  readonly observeEveryMs = 0;
+  readonly observeEveryMs: number = 0;
   readonly capabilities: Capabilities = {
     snapshots: true,
     networks: true,
@@ -153,14 +153,16 @@ export class DemoProvider implements Provider {
         ...(request.expiresAt === undefined ? {} : { expiresAt: request.expiresAt }),
       };
       const made = await new Change()
+        .heldBy(call.fence)
         .absent(keys.demoGuest(request.id))
         .absent(key)
         .put(keys.demoGuest(request.id), guest)
         .put(key, { guest: request.id })
         .commit(this.#store, this.#edges);
-      if (made.succeeded) return observationOf(await this.#boot(guest));
+      if (made.succeeded) return observationOf(await this.#boot(guest, call));
       const existing = await this.#find(request);
-      if (existing) return observationOf(await this.#boot(existing.value));
+      if (existing) return observationOf(await this.#boot(existing.value, call));
+      await this.#stillHeld(call);
       await this.#addresses.refresh();
     }
     throw new ProviderError("unavailable", "no address could be had: too many machines are made at once");
@@ -184,48 +186,54 @@ export class DemoProvider implements Provider {
     }
   }
 
-  async start(machine: MachineRef): Promise<Observation> {
-    const guest = await this.#change(machine, (g) => ({ ...g, spec: machine.spec, power: "running" }));
+  async start(machine: MachineRef, call?: ProviderCall): Promise<Observation> {
+    const guest = await this.#change(machine, call, (g) => ({ ...g, spec: machine.spec, power: "running" }));
     if (this.#hook?.handles(guest.spec.image)) await this.#hook.start(guest);
     return observationOf(guest);
   }
 
-  async stop(machine: MachineRef): Promise<Observation> {
-    const guest = await this.#change(machine, (g) => ({ ...g, spec: machine.spec, power: "stopped" }));
+  async stop(
+    machine: MachineRef,
+    _options?: { readonly force: boolean },
+    call?: ProviderCall,
+  ): Promise<Observation> {
+    const guest = await this.#change(machine, call, (g) => ({ ...g, spec: machine.spec, power: "stopped" }));
     if (this.#hook?.handles(guest.spec.image)) await this.#hook.stop(guest);
     return observationOf(guest);
   }
 
-  async restart(machine: MachineRef): Promise<Observation> {
-    await this.stop(machine);
-    return this.start(machine);
+  async restart(machine: MachineRef, call?: ProviderCall): Promise<Observation> {
+    await this.stop(machine, { force: false }, call);
+    return this.start(machine, call);
   }
 
-  async resize(machine: MachineRef, size: Resize): Promise<Observation> {
+  async resize(machine: MachineRef, size: Resize, call?: ProviderCall): Promise<Observation> {
     const resized = (spec: MachineSpec): MachineSpec => ({
       ...spec,
       compute: { cpu: size.cpu ?? spec.compute.cpu, memoryMiB: size.memoryMiB ?? spec.compute.memoryMiB },
       disk: { ...spec.disk, sizeGiB: size.diskGiB ?? spec.disk.sizeGiB },
     });
-    return observationOf(await this.#change(machine, (g) => ({ ...g, spec: resized(g.spec) })));
+    return observationOf(await this.#change(machine, call, (g) => ({ ...g, spec: resized(g.spec) })));
   }
 
-  async delete(machine: MachineRef): Promise<void> {
+  async delete(machine: MachineRef, call?: ProviderCall): Promise<void> {
     const guest = await this.#find(machine);
     if (!guest) return;
     if (this.#hook?.handles(guest.value.spec.image)) await this.#hook.delete(guest.value);
-    await new Change()
+    const gone = await new Change()
+      .heldBy(call?.fence)
       .delete(guest.key)
       .delete(guest.value.addressKey)
       .deletePrefix(keys.demoSnapshot(machine.id))
       .commit(this.#store, this.#edges);
+    if (!gone.succeeded) await this.#stillHeld(call);
   }
 
-  async #boot(guest: Guest): Promise<Guest> {
+  async #boot(guest: Guest, call: ProviderCall): Promise<Guest> {
     if (!this.#hook?.handles(guest.spec.image)) return guest;
     const booted = await this.#hook.create(guest);
     if (!booted) return guest;
-    return this.#change(guest, (g) => ({
+    return this.#change(guest, call, (g) => ({
       ...g,
       hooked: [...(booted.ipAddresses ?? [])],
       message: booted.message ?? g.message,
@@ -237,16 +245,31 @@ export class DemoProvider implements Provider {
     return guest?.value.project === machine.project ? guest : undefined;
   }
 
-  async #change(machine: { id: string; project: string }, change: (guest: Guest) => Guest): Promise<Guest> {
+  /** Throws when the claim behind `call` is over: whatever was to be done is somebody else's now. */
+  async #stillHeld(call: ProviderCall | undefined): Promise<void> {
+    call?.signal.throwIfAborted();
+    if (!call?.fence) return;
+    const { kvs } = await this.#store.range({ key: call.fence.key });
+    if (kvs[0]?.createRevision === call.fence.revision) return;
+    throw new ProviderError("unavailable", "the work was taken over by another replica");
+  }
+
+  async #change(
+    machine: { id: string; project: string },
+    call: ProviderCall | undefined,
+    change: (guest: Guest) => Guest,
+  ): Promise<Guest> {
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const found = await this.#find(machine);
       if (!found) throw new ProviderError("not-found", `the demo guest of machine ${machine.id} is gone`);
       const next = change(found.value);
       const done = await new Change()
+        .heldBy(call?.fence)
         .unchanged(found.key, found.modRevision)
         .put(found.key, next)
         .commit(this.#store, this.#edges);
       if (done.succeeded) return next;
+      await this.#stillHeld(call);
     }
     throw new ProviderError("unavailable", `the demo guest of machine ${machine.id} is changed too often`);
   }

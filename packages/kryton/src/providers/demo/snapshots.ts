@@ -8,6 +8,7 @@ import {
   ProviderError,
   type MachineRef,
   type Observation,
+  type ProviderCall,
   type SnapshotObservation,
   type SnapshotProvider,
 } from "../../provider-contract/contract.ts";
@@ -35,12 +36,17 @@ export class DemoSnapshots implements SnapshotProvider {
     this.#observe = observe;
   }
 
-  async create(machine: MachineRef, snapshot: { id: string; name: string }): Promise<SnapshotObservation> {
+  async create(
+    machine: MachineRef,
+    snapshot: { id: string; name: string },
+    call?: ProviderCall,
+  ): Promise<SnapshotObservation> {
     if (!(await this.#observe(machine))) {
       throw new ProviderError("not-found", `the demo guest of machine ${machine.id} is gone`);
     }
     const key = keys.demoSnapshot(machine.id, snapshot.id);
     await new Change()
+      .heldBy(call?.fence)
       .absent(key)
       .put(key, { name: snapshot.name, restored: false })
       .commit(this.#store, this.#edges);
@@ -52,13 +58,20 @@ export class DemoSnapshots implements SnapshotProvider {
     return found && { state: found.value.restored ? "restored" : "ready" };
   }
 
-  async restore(machine: MachineRef, snapshot: { id: string; name: string }): Promise<SnapshotObservation> {
+  async restore(
+    machine: MachineRef,
+    snapshot: { id: string; name: string },
+    call?: ProviderCall,
+  ): Promise<SnapshotObservation> {
     const key = keys.demoSnapshot(machine.id, snapshot.id);
     const observation = await this.#observe(machine);
     if (!observation || !(await this.#documents.get(key, recordSchema))) {
       throw new ProviderError("not-found", `snapshot ${snapshot.id} of machine ${machine.id} is gone`);
     }
-    await new Change().put(key, { name: snapshot.name, restored: true }).commit(this.#store, this.#edges);
+    await new Change()
+      .heldBy(call?.fence)
+      .put(key, { name: snapshot.name, restored: true })
+      .commit(this.#store, this.#edges);
     return {
       state: "restored",
       message: "Snapshot was restored.",
@@ -66,7 +79,10 @@ export class DemoSnapshots implements SnapshotProvider {
     };
   }
 
-  async delete(machine: MachineRef, snapshot: { id: string }): Promise<void> {
-    await new Change().delete(keys.demoSnapshot(machine.id, snapshot.id)).commit(this.#store, this.#edges);
+  async delete(machine: MachineRef, snapshot: { id: string }, call?: ProviderCall): Promise<void> {
+    await new Change()
+      .heldBy(call?.fence)
+      .delete(keys.demoSnapshot(machine.id, snapshot.id))
+      .commit(this.#store, this.#edges);
   }
 }
