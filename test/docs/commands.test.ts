@@ -85,7 +85,8 @@ before(async () => {
   // Commands run in a folder of their own that looks like the project, so that what they write stays out of it.
   work = path.join(folder, "work");
   await mkdir(work);
-  for (const name of ["bin", "packages"]) await symlink(path.join(root, name), path.join(work, name));
+  for (const name of ["bin", "packages", ".cache"])
+    await symlink(path.join(root, name), path.join(work, name));
   environment["KRYTON_URL"] = addressOf("Machine API");
   environment["KUBECONFIG"] = path.join(folder, "kontinuum.yaml");
   environment["PATH"] = `${path.dirname(String(kubectl))}:${process.env["PATH"] ?? ""}`;
@@ -117,7 +118,10 @@ test("every command shown is run", { skip, timeout: 240_000 }, async (t) => {
       }
       const assigned = /^export (\w+)=(.*)$/.exec(here(command));
       if (assigned) {
-        environment[assigned[1] ?? ""] = assigned[2] ?? "";
+        const value = (assigned[2] ?? "").replaceAll(/\$(\w+)/g, (_all, name: string) =>
+          name === "PWD" ? work : (environment[name] ?? ""),
+        );
+        environment[assigned[1] ?? ""] = value;
         return;
       }
       const evaluated = /^(\w+)=\$\((.*)\)$/.exec(here(command));

@@ -9,7 +9,7 @@ import path from "node:path";
 import { Readable } from "node:stream";
 import { test } from "node:test";
 import { promisify } from "node:util";
-import { systemEdges } from "@kontinuum/std";
+import { errorTable, systemEdges } from "@kontinuum/std";
 import { parse } from "yaml";
 import { parseDuration } from "./duration.ts";
 import { mergeKubeconfig } from "./kubeconfig-merge.ts";
@@ -61,8 +61,14 @@ test("mistakes are one line and an exit code, without a stack trace", async () =
     const result = await run(args, environment);
     assert.equal(result.code, code, args.join(" "));
     assert.match(result.err, text);
-    assert.doesNotMatch(result.err, /\n\s+at /);
+    assert.match(result.err, /^kontinuum: [^\n]+\n$/, "one line");
   }
+});
+
+test("every exit code there is stands in the help", async () => {
+  const { out } = await run(["--help"], {});
+  for (const { exit } of Object.values(errorTable))
+    assert.match(out, new RegExp(`\\b${exit}  \\w`), String(exit));
 });
 
 test("a store or key where nothing can be made is bad input, in one line that names the setting", async () => {

@@ -18,7 +18,8 @@ const exitCodes = `
 Exit codes:
   0  done            3  not found         6  unavailable, or not in time
   1  failed          4  not permitted     130  aborted
-  2  bad input       5  conflict with what exists`;
+  2  bad input       5  conflict with what exists
+  7  data damaged or lost`;
 
 /** The root command. */
 export function createProgram(terminal: Terminal): CommandUnknownOpts {
@@ -41,16 +42,27 @@ export function createProgram(terminal: Terminal): CommandUnknownOpts {
     completionCommand(terminal, () => program),
   ];
   for (const command of commands) program.addCommand(command);
-  return settle(program, terminal);
+  return settle(program, terminal, program.name());
 }
 
-/** Gives a command and all below it the same way of ending and the terminal's output. */
-function settle<Root extends CommandUnknownOpts>(command: Root, terminal: Terminal): Root {
+/** Gives a command and all below it, called `name` with its parents, the same way of ending and the terminal's output. */
+function settle<Root extends CommandUnknownOpts>(command: Root, terminal: Terminal, name: string): Root {
   command.exitOverride();
   command.configureOutput({
     writeOut: (text) => void terminal.stdout.write(text),
-    writeErr: (text) => void terminal.stderr.write(text.replace(/^error: /, "kontinuum: ")),
+    writeErr: (text) => void terminal.stderr.write(text),
+    outputError: (text, write) => write(mistake(text, name)),
   });
-  for (const child of command.commands) settle(child, terminal);
+  for (const child of command.commands) settle(child, terminal, `${name} ${child.name()}`);
   return command;
+}
+
+/** Commander's words as one line that says where to look; a line of ours stays as it is. */
+function mistake(text: string, name: string): string {
+  if (!text.startsWith("error: ")) return text;
+  const line = text
+    .slice("error: ".length)
+    .trim()
+    .replaceAll(/\s*\n\s*/g, " ");
+  return `kontinuum: ${line}; see ${name} --help\n`;
 }

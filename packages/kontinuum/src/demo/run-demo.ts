@@ -41,6 +41,8 @@ export interface DemoOptions {
   readonly once: boolean;
   /** Path of helm; empty: helm on PATH. */
   readonly helm: string;
+  /** Folder with kubectl, to be shown with what to try next; absent: it is on PATH. */
+  readonly tools?: string | undefined;
   /** Aborts to stop. */
   readonly signal: AbortSignal;
   readonly write: (text: string) => unknown;
@@ -131,7 +133,7 @@ export async function runDemo(options: DemoOptions): Promise<number> {
       signal: options.signal,
       reason: () => lateText(waitsFor),
     });
-    options.write(whatNext(hub, kubeconfig, dir));
+    options.write(whatNext(hub, kubeconfig, dir, options.tools));
     if (!options.once) await untilAborted(options.signal);
     return 0;
   } catch (error) {
@@ -263,8 +265,14 @@ function kubeconfigText({ server: { port }, authorities = "" }: RunningProcess):
   });
 }
 
-function whatNext({ server, machineApi }: RunningProcess, kubeconfig: string, dir: string): string {
+function whatNext(
+  { server, machineApi }: RunningProcess,
+  kubeconfig: string,
+  dir: string,
+  tools: string | undefined,
+): string {
   const shown = path.relative(process.cwd(), kubeconfig) || kubeconfig;
+  const found = tools === undefined ? "" : `    export PATH=${path.resolve(tools)}:$PATH\n`;
   return `
   Kubernetes-style API  ${server.url}
   Web page              ${server.url}/app
@@ -273,11 +281,12 @@ function whatNext({ server, machineApi }: RunningProcess, kubeconfig: string, di
   Everything it keeps   ${path.relative(process.cwd(), dir) || dir}
 
   Try next:
-    export KUBECONFIG=${shown}
+${found}    export KUBECONFIG=${path.resolve(kubeconfig)}
     kubectl get zones,talosclusters,instances,kontinuums
     kubectl explain zone.spec
     bin/kontinuum zone list
     bin/kontinuum instance list
+    KRYTON_URL=${machineApi ?? ""} bin/krytonctl list -o table
     curl ${machineApi ?? ""}/api/v1/machines
 `;
 }

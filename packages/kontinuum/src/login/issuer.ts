@@ -49,7 +49,7 @@ export async function discoverIssuer(options: IssuerOptions): Promise<Issuer> {
   } catch (cause) {
     throw new CodedError(
       "unavailable",
-      `the issuer ${options.issuerUrl} could not be discovered: ${messageOf(cause)}`,
+      `KONTINUUM_OIDC_ISSUER_URL: ${options.issuerUrl} could not be discovered (${reasonOf(cause)}); it must serve /.well-known/openid-configuration`,
       { cause },
     );
   }
@@ -66,4 +66,10 @@ export async function discoverIssuer(options: IssuerOptions): Promise<Issuer> {
     }),
     endSessionEndpoint: metadata.end_session_endpoint,
   };
+}
+
+/** The innermost reason: "fetch failed" alone helps nobody. */
+function reasonOf(cause: unknown): string {
+  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
+  return messageOf(inner);
 }
