@@ -47,6 +47,10 @@ import { SnapshotService } from "./service/snapshots.ts";
 import { readSecrets } from "./service/guest-secrets.ts";
 import { RuntimeSettings } from "./settings/runtime-settings.ts";
 import { importSettings, mirrorSettings, ownsFiles } from "./settings/settings-file.ts";
+import { KubernetesStorage } from "./cluster/cluster-storage.ts";
+import { readClusterAccess } from "./cluster/cluster-config.ts";
+import { Kubernetes } from "./cluster/kubernetes.ts";
+import { StorageSetup } from "./storage-setup/setup.ts";
 import { Documents } from "./store/documents.ts";
 import { keys } from "./store/keyspace.ts";
 import { Leadership } from "./store/leadership.ts";
@@ -98,6 +102,8 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     (await createProvider({ store, edges, config, catalog, onMachine: options.onMachine }));
   const authenticator = options.authenticator ?? (await openAuthenticator(config, edges));
   const tls = await readTls(config);
+  const access = await readClusterAccess(config.env);
+  const api = access && new Kubernetes(access);
   const documents = new Documents(store, edges.log);
   const metrics = new Metrics();
   const ownListeners = new Set<string>();
@@ -154,6 +160,17 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
   const events = new EventLog(store, edges, config.eventsRetention);
   const streams = new StreamHub(events, edges);
   const leadership = new Leadership(store, edges, session);
+  const setup =
+    api &&
+    new StorageSetup({
+      store,
+      edges,
+      leadership,
+      settings,
+      api,
+      folder: config.storageManifests,
+      env: config.env,
+    });
   const webhooks = new Webhooks({
     store,
     edges,
@@ -196,6 +213,8 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     webhooks,
     golden: new GoldenBuilds(config.goldenDir, edges),
     outbound,
+    cluster: provider.cluster ?? (api && new KubernetesStorage(api)),
+    setup,
     goldenImages: () => Promise.resolve(false),
     projects,
     defaultProject,
@@ -275,6 +294,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
         observer.run(stopping.signal),
         webhooks.run(stopping.signal),
         settings.run(stopping.signal),
+        ...(setup ? [setup.run(stopping.signal)] : []),
       );
       url = await listen(server, config, tls !== undefined);
       for (const address of listenersOf(server)) ownListeners.add(address);
@@ -290,6 +310,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
       await Promise.allSettled([...loops, mirrored]);
       await eventFile?.stop();
       authenticator.close?.();
+      await api?.close();
       await provider.close?.();
     },
   };

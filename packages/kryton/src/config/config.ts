@@ -43,6 +43,8 @@ export interface Config {
   readonly goldenDir: string;
   readonly storageConfigFile: string;
   readonly settingsConfigFile: string;
+  /** Folder with the manifests of storage systems, one subfolder each. */
+  readonly storageManifests: string;
   readonly projectRoot: string;
   readonly corsOrigins: readonly string[];
   readonly allowedHosts: readonly string[];
@@ -136,6 +138,7 @@ export function readConfig(env: Environment): Config {
     goldenDir: text(env, "KRYTON_GOLDEN_DIR", join(home, ".kryton", "golden")),
     storageConfigFile: text(env, "KRYTON_STORAGE_CONFIG_FILE", join(home, ".kryton", "storage.json")),
     settingsConfigFile: text(env, "KRYTON_SETTINGS_CONFIG_FILE", join(home, ".kryton", "settings.json")),
+    storageManifests: text(env, "KRYTON_STORAGE_MANIFESTS", join(home, ".kryton", "storage-manifests")),
     projectRoot: text(env, "KRYTON_PROJECT_ROOT"),
     corsOrigins: list(env, "KRYTON_CORS_ORIGINS"),
     allowedHosts: list(env, "KRYTON_ALLOWED_HOSTS").map((host) => host.toLowerCase()),

@@ -24,6 +24,7 @@ export const operationIds: Readonly<Record<string, string>> = {
   "PUT /api/v1/storage/config": "setStorageConfig",
   "GET /api/v1/storage/setup": "getStorageSetup",
   "POST /api/v1/storage/setup": "startStorageSetup",
+  "POST /api/v1/storage/setup/cancel": "cancelStorageSetup",
   "GET /api/v1/images": "listImages",
   "GET /api/v1/golden": "listGoldenBuilds",
   "POST /api/v1/golden": "startGoldenBuild",

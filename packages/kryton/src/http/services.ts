@@ -18,6 +18,8 @@ import type { MachineService } from "../service/machines.ts";
 import type { OperationService } from "../service/operations.ts";
 import type { SnapshotService } from "../service/snapshots.ts";
 import type { RuntimeSettings } from "../settings/runtime-settings.ts";
+import type { ClusterStorage } from "../storage-inventory/contract.ts";
+import type { StorageSetup } from "../storage-setup/setup.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 
 /** See the module comment. */
@@ -41,6 +43,10 @@ export interface Services {
   readonly golden: GoldenBuilds;
   readonly outbound: OutboundClient;
   readonly metrics: Metrics;
+  /** The storage of the cluster this server is connected to, when there is one. */
+  readonly cluster: ClusterStorage | undefined;
+  /** Sets storage up there; absent without a cluster of our own. */
+  readonly setup: StorageSetup | undefined;
   /** Whether golden images can be built on this host. */
   goldenImages(): Promise<boolean>;
   projects(): readonly string[];

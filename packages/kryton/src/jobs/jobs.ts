@@ -9,11 +9,15 @@ import { timeSchema } from "../model/bytes.ts";
 import type { GoldenBuild } from "../golden/build.ts";
 import type { Machine, ProviderName } from "../model/machine.ts";
 import type { Operation } from "../model/operation.ts";
+import { setupSteps, type SetupRecord } from "../storage-setup/record.ts";
 
 /** How long a running dockur machine counts as a job after its creation, milliseconds. */
 const dockurWindowMs = 6 * 3_600_000;
 /** How long an ended golden build stays in the list, milliseconds. */
 const goldenWindowMs = 4 * 3_600_000;
+/** How long an ended storage set-up stays in the list, milliseconds. */
+const storageWindowMs = 2 * 3_600_000;
+const storageLogLines = 120;
 
 const stepSchema = z.object({
   id: z.string(),
@@ -177,6 +181,25 @@ export function goldenJob(build: GoldenBuild, nowMs: number): Job | undefined {
     logs: message ? [{ time: build.updatedAt, level: state === "failed" ? "err" : "info", message }] : [],
     startedAt: build.startedAt,
     updatedAt: build.updatedAt,
+  };
+}
+
+/** The job of a storage set-up, or `undefined` when it ended long ago. Its disk and log are for administrators. */
+export function storageJob(record: SetupRecord, admin: boolean, nowMs: number): Job | undefined {
+  const { state, backend, device, step } = record;
+  if (state !== "running" && Date.parse(record.updatedAt) < nowMs - storageWindowMs) return undefined;
+  const message = record.error ?? record.message;
+  return {
+    id: "storage:setup",
+    kind: "storage",
+    name: `Storage: ${backend}${admin && device ? ` (${device})` : ""}`,
+    state,
+    progressPercent: state === "succeeded" ? 100 : state === "failed" ? 0 : 50,
+    ...(message ? { message } : {}),
+    steps: stepsAt(setupSteps, step, message, state === "failed"),
+    logs: admin ? record.logs.slice(-storageLogLines) : [],
+    startedAt: record.startedAt,
+    updatedAt: record.updatedAt,
   };
 }
 

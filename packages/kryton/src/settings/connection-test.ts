@@ -5,6 +5,8 @@ import { messageOf, type Edges } from "@kontinuum/std";
 import type { Probe } from "../integrations/atlas.ts";
 import { formatTime } from "../model/bytes.ts";
 import { limited } from "../provider-contract/limited.ts";
+import type { ClusterStorage } from "../storage-inventory/contract.ts";
+import type { StorageSetup } from "../storage-setup/setup.ts";
 import type { Provider } from "../provider-contract/contract.ts";
 
 const providerLimitMs = 5_000;
@@ -17,15 +19,30 @@ export interface ConnectionReport {
   readonly testedAt: string;
 }
 
+/** What is tested. */
+export interface Connections {
+  readonly provider: Provider;
+  readonly cluster: ClusterStorage | undefined;
+  readonly setup: StorageSetup | undefined;
+  readonly edges: Edges;
+}
+
 /** Runs every probe. Never rejects. */
-export async function testConnections(provider: Provider, edges: Edges): Promise<ConnectionReport> {
+export async function testConnections(connections: Connections): Promise<ConnectionReport> {
+  const { provider, cluster, setup, edges } = connections;
   const probes: Probe[] = [
     await timed("provider", edges, providerLimitMs, "The provider answers.", (signal) =>
       provider.health({ signal, progress: () => {} }),
     ),
   ];
-  if (provider.cluster) {
-    const { cluster } = provider;
+  if (setup) {
+    probes.push(
+      await timed("kubernetes", edges, clusterLimitMs, "The cluster answers.", (signal) =>
+        setup.reach(signal),
+      ),
+    );
+  }
+  if (cluster) {
     probes.push(
       await timed("storage", edges, clusterLimitMs, "Storage classes can be listed.", async (signal) => {
         await cluster.classes(signal);
@@ -33,6 +50,14 @@ export async function testConnections(provider: Provider, edges: Edges): Promise
     );
   } else if (provider.name === "kubevirt") {
     probes.push({ name: "kubernetes", status: "fail", message: "No connection to a cluster is configured." });
+  }
+  if (setup && !(await setup.available())) {
+    probes.push({
+      name: "install-scripts",
+      status: "warn",
+      message: "There are no manifests of a storage system.",
+      hint: "Put them into the folder of KRYTON_STORAGE_MANIFESTS to set storage up from here.",
+    });
   }
   return {
     healthy: probes.every(({ status }) => status !== "fail"),

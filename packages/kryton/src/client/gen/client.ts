@@ -270,9 +270,14 @@ export class KrytonClient {
     return this.#exchange.read({ method: "GET", path: `/api/v1/storage/setup`, accepted: [200], options }, "StorageSetupView");
   }
 
-  /** Set a storage backend up in the cluster. */
+  /** Set a storage system up in the cluster; followed under GET. */
   async startStorageSetup(body: StorageSetup, options: CallOptions = {}): Promise<StorageSetupState> {
     return this.#exchange.read({ method: "POST", path: `/api/v1/storage/setup`, accepted: [202], body, options }, "StorageSetupState");
+  }
+
+  /** Stop a running set-up; what it has installed stays. */
+  async cancelStorageSetup(options: CallOptions = {}): Promise<StorageSetupState> {
+    return this.#exchange.read({ method: "POST", path: `/api/v1/storage/setup/cancel`, accepted: [202], options }, "StorageSetupState");
   }
 
   /** Golden builds, newest update first. */

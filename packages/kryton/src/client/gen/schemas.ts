@@ -8,6 +8,9 @@ export type AtlasConfig = { readonly enabled?: boolean | undefined; readonly bas
 /** Schema `AtlasResult` of the machine API. */
 export type AtlasResult = { readonly healthy: boolean; readonly configured: boolean; readonly baseUrl: string; readonly product: string; readonly probes: readonly (Probe)[]; readonly storageClasses?: readonly (string)[] | undefined; readonly testedAt: string };
 
+/** Schema `BlockDevice` of the machine API. */
+export type BlockDevice = { readonly name: string; readonly path: string; readonly size?: string | undefined; readonly model?: string | undefined; readonly mountpoint?: string | undefined; readonly recommended?: boolean | undefined; readonly blocked?: boolean | undefined; readonly blockReason?: string | undefined };
+
 /** Schema `Capabilities` of the machine API. */
 export type Capabilities = { readonly provider: string; readonly snapshots: boolean; readonly networks: boolean; readonly ttl: boolean; readonly liveMigration: boolean; readonly console: boolean; readonly goldenImages: boolean; readonly restart: boolean; readonly forceStop: boolean; readonly resize: boolean; readonly clone: boolean };
 
@@ -147,7 +150,7 @@ export type StorageConfig = { readonly storageClass: string };
 export type StorageConfigUpdate = { readonly storageClass: string };
 
 /** Schema `StorageInventory` of the machine API. */
-export type StorageInventory = { readonly storageClasses: readonly (StorageClass)[]; readonly snapshotClasses: readonly (SnapshotClass)[]; readonly config: StorageConfig; readonly provider: string; readonly setup?: StorageSetupState | undefined; readonly scriptsAvailable: boolean; readonly backendsInstalled?: { readonly [key: string]: boolean } | undefined; readonly atlas?: { readonly enabled: boolean; readonly baseUrl: string; readonly healthy: boolean; readonly product: string; readonly storageClasses: readonly (string)[] } | undefined };
+export type StorageInventory = { readonly storageClasses: readonly (StorageClass)[]; readonly snapshotClasses: readonly (SnapshotClass)[]; readonly config: StorageConfig; readonly provider: string; readonly setup?: StorageSetupState | undefined; readonly blockDevices?: readonly (BlockDevice)[] | undefined; readonly scriptsAvailable: boolean; readonly backendsInstalled?: { readonly [key: string]: boolean } | undefined; readonly atlas?: { readonly enabled: boolean; readonly baseUrl: string; readonly healthy: boolean; readonly product: string; readonly storageClasses: readonly (string)[] } | undefined };
 
 /** Schema `StorageSetup` of the machine API. */
 export type StorageSetup = { readonly backend: "longhorn" | "rook-ceph"; readonly rookMode?: "lab" | "devices" | "pool-only" | "device" | undefined; readonly device?: string | undefined; readonly wipeDevice?: boolean | undefined; readonly setDefault?: boolean | undefined };
@@ -177,6 +180,7 @@ export type WebhookList = { readonly items: readonly (Webhook)[] };
 export interface Schemas {
   readonly AtlasConfig: AtlasConfig;
   readonly AtlasResult: AtlasResult;
+  readonly BlockDevice: BlockDevice;
   readonly Capabilities: Capabilities;
   readonly CloneMachine: CloneMachine;
   readonly ConsoleTarget: ConsoleTarget;
@@ -299,6 +303,39 @@ export const schemas: Readonly<Record<keyof Schemas, unknown>> = {
       "product",
       "probes",
       "testedAt"
+    ]
+  },
+  "BlockDevice": {
+    "type": "object",
+    "properties": {
+      "name": {
+        "type": "string"
+      },
+      "path": {
+        "type": "string"
+      },
+      "size": {
+        "type": "string"
+      },
+      "model": {
+        "type": "string"
+      },
+      "mountpoint": {
+        "type": "string"
+      },
+      "recommended": {
+        "type": "boolean"
+      },
+      "blocked": {
+        "type": "boolean"
+      },
+      "blockReason": {
+        "type": "string"
+      }
+    },
+    "required": [
+      "name",
+      "path"
     ]
   },
   "Capabilities": {
@@ -2302,6 +2339,12 @@ export const schemas: Readonly<Record<keyof Schemas, unknown>> = {
       "setup": {
         "$ref": "#/components/schemas/StorageSetupState"
       },
+      "blockDevices": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/BlockDevice"
+        }
+      },
       "scriptsAvailable": {
         "type": "boolean"
       },
@@ -2371,7 +2414,7 @@ export const schemas: Readonly<Record<keyof Schemas, unknown>> = {
       },
       "device": {
         "type": "string",
-        "maxLength": 256
+        "pattern": "^\\/dev\\/(?!.*\\.\\.)[A-Za-z0-9][A-Za-z0-9/_.:+-]{0,200}$"
       },
       "wipeDevice": {
         "type": "boolean"

@@ -2,9 +2,9 @@
  * Routes of jobs.
  */
 import { z } from "zod";
-import { goldenJob, jobSchema, machineJob, type Job } from "../../jobs/jobs.ts";
+import { goldenJob, jobSchema, machineJob, storageJob, type Job } from "../../jobs/jobs.ts";
 import { KrytonError } from "../../model/errors.ts";
-import { hasProject, type Principal } from "../../model/principal.ts";
+import { hasProject, hasRole, type Principal } from "../../model/principal.ts";
 import { ok } from "../reply.ts";
 import { route, type Route } from "../route.ts";
 import type { Services } from "../services.ts";
@@ -62,6 +62,8 @@ async function visibleJobs(services: Services, principal: Principal): Promise<Jo
     }
   }
   jobs.push(...(await golden.list()).map((build) => goldenJob(build, now)));
+  const record = await services.setup?.current();
+  if (record) jobs.push(storageJob(record, hasRole(principal, "admin"), now));
   return jobs
     .flatMap((job) => (job ? [job] : []))
     .sort((a, b) => Date.parse(b.updatedAt) - Date.parse(a.updatedAt));

@@ -132,7 +132,7 @@ export function settingsRoutes(services: Services): Route[] {
       async () => {
         const [diagnosis, connection] = await Promise.all([
           doctor.diagnose(),
-          testConnections(provider, edges),
+          testConnections({ provider, cluster: services.cluster, setup: services.setup, edges }),
         ]);
         const healthy = diagnosis.healthy && connection.healthy;
         return { status: healthy ? 200 : 503, json: { healthy, doctor: diagnosis, connection } };
@@ -246,7 +246,7 @@ function nextAtlas(
 }
 
 async function viewOf(services: Services, principal: Principal, current: CurrentSettings) {
-  const { config, provider, authenticator, doctor } = services;
+  const { config, provider, authenticator, doctor, cluster, setup } = services;
   const admin = hasRole(principal, "admin");
   const { token, preferAtlas, ...atlas } = current.atlas;
   const kubevirt = provider.name === "kubevirt";
@@ -267,9 +267,9 @@ async function viewOf(services: Services, principal: Principal, current: Current
       defaultProjectEnv: config.defaultProject,
       imageNamespaceEnv: config.imageNamespace,
       namespacePrefix: config.namespacePrefix,
-      ...(admin && provider.cluster ? { kubernetesEndpoint: provider.cluster.endpoint } : {}),
-      kubernetesConnected: provider.cluster !== undefined,
-      scriptsAvailable: kubevirt,
+      ...(admin && cluster ? { kubernetesEndpoint: cluster.endpoint } : {}),
+      kubernetesConnected: cluster !== undefined,
+      scriptsAvailable: (await setup?.available()) ?? false,
       allowInsecure: config.allowInsecure,
       ...(admin
         ? { storageConfigFile: config.storageConfigFile, settingsConfigFile: config.settingsConfigFile }

@@ -1,13 +1,23 @@
 /**
  * Routes of storage: the inventory, the default class, and setting a backend up.
  */
+import { CodedError } from "@kontinuum/std";
 import { z } from "zod";
 import { testAtlas } from "../../integrations/atlas.ts";
-import { boundedText, zeroTime } from "../../model/bytes.ts";
+import { boundedText } from "../../model/bytes.ts";
 import { invalidRequest, KrytonError } from "../../model/errors.ts";
 import { hasRole } from "../../model/principal.ts";
 import { limited } from "../../provider-contract/limited.ts";
+import {
+  logTexts,
+  rookModes,
+  setupBackends,
+  setupState,
+  setupStateSchema,
+  type SetupRequest,
+} from "../../storage-setup/record.ts";
 import { backendOf } from "../../storage-inventory/contract.ts";
+import { blockDeviceSchema } from "../../storage-inventory/devices.ts";
 import {
   installedBackends,
   rate,
@@ -23,37 +33,18 @@ const limitMs = 10_000;
 const configSchema = z.object({ storageClass: z.string() }).meta({ id: "StorageConfig" });
 const configBody = z.strictObject({ storageClass: boundedText(253) }).meta({ id: "StorageConfigUpdate" });
 
-const setupSchema = z
-  .object({
-    id: z.string(),
-    backend: z.string(),
-    rookMode: z.string().optional(),
-    device: z.string().optional(),
-    state: z.enum(["idle", "running", "succeeded", "failed"]),
-    message: z.string().optional(),
-    error: z.string().optional(),
-    storageClass: z.string().optional(),
-    startedAt: z.string(),
-    updatedAt: z.string(),
-  })
-  .meta({ id: "StorageSetupState" });
 const setupBody = z
   .strictObject({
-    backend: z.enum(["longhorn", "rook-ceph"]),
-    rookMode: z.enum(["lab", "devices", "pool-only", "device"]).optional(),
-    device: boundedText(256).optional(),
+    backend: z.enum(setupBackends),
+    rookMode: z.enum(rookModes).optional(),
+    device: z
+      .string()
+      .regex(/^\/dev\/(?!.*\.\.)[A-Za-z0-9][A-Za-z0-9/_.:+-]{0,200}$/)
+      .optional(),
     wipeDevice: z.boolean().optional(),
     setDefault: z.boolean().optional(),
   })
   .meta({ id: "StorageSetup" });
-
-const idle: z.infer<typeof setupSchema> = {
-  id: "current",
-  backend: "",
-  state: "idle",
-  startedAt: zeroTime,
-  updatedAt: zeroTime,
-};
 
 const inventorySchema = z
   .object({
@@ -61,7 +52,8 @@ const inventorySchema = z
     snapshotClasses: z.array(snapshotClassSchema),
     config: configSchema,
     provider: z.string(),
-    setup: setupSchema.optional(),
+    setup: setupStateSchema.optional(),
+    blockDevices: z.array(blockDeviceSchema).optional(),
     scriptsAvailable: z.boolean(),
     backendsInstalled: z.record(z.string(), z.boolean()).optional(),
     atlas: z
@@ -76,11 +68,26 @@ const inventorySchema = z
   })
   .meta({ id: "StorageInventory" });
 
+/** Asks the cluster; what goes wrong there is the cluster's failure, not ours. */
+async function asked<T>(services: Services, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  try {
+    return await limited(services.edges.clock, limitMs, work);
+  } catch (cause) {
+    if (!(cause instanceof CodedError)) throw cause;
+    const gone = cause.code === "unavailable" || cause.code === "deadline_exceeded";
+    throw new KrytonError(
+      gone ? "PROVIDER_UNAVAILABLE" : "PROVIDER_ERROR",
+      `the cluster's storage cannot be read: ${cause.message}`,
+      { cause, hint: "POST /api/v1/settings/test shows which connection fails." },
+    );
+  }
+}
+
 /** Throws unless machines can be put on this class. */
-export async function checkStorageClass({ provider, edges }: Services, name: string): Promise<void> {
-  const { cluster } = provider;
-  if (!cluster) throw invalidRequest(`provider ${provider.name} has no storage classes`);
-  const classes = await limited(edges.clock, limitMs, (signal) => cluster.classes(signal));
+export async function checkStorageClass(services: Services, name: string): Promise<void> {
+  const { cluster } = services;
+  if (!cluster) throw invalidRequest("there are no storage classes: no cluster is connected");
+  const classes = await asked(services, (signal) => cluster.classes(signal));
   const found = classes.find((candidate) => candidate.name === name);
   if (!found) throw invalidRequest(`storage class ${JSON.stringify(name)} is not in the cluster`);
   if (backendOf(found.provisioner) === "local-path") {
@@ -90,13 +97,11 @@ export async function checkStorageClass({ provider, edges }: Services, name: str
 
 /** Storage: inventory, default class, set-up. */
 export function storageRoutes(services: Services): Route[] {
-  const { provider, settings, metrics, outbound, edges } = services;
-  const needCluster = (what: string): void => {
-    if (provider.name === "kubevirt") return;
-    throw new KrytonError("UNSUPPORTED", `${what} needs the provider kubevirt`, {
-      hint: "Other providers keep disks on their host.",
+  const { provider, cluster, setup, settings, metrics, outbound, edges } = services;
+  const needCluster = (what: string): KrytonError =>
+    new KrytonError("UNSUPPORTED", `${what} needs a connected cluster`, {
+      hint: "Set KRYTON_KUBECONFIG or KRYTON_KUBERNETES_ENDPOINT and restart.",
     });
-  };
   return [
     route(
       {
@@ -110,15 +115,16 @@ export function storageRoutes(services: Services): Route[] {
       async ({ principal }) => {
         const { atlas, storageClass } = await settings.refresh();
         const admin = hasRole(principal, "admin");
-        const asked =
+        const tested =
           atlas.enabled && atlas.preferAtlas ? await testAtlas(atlas, outbound, edges.clock) : undefined;
-        const { cluster } = provider;
+        const record = await setup?.current();
+        const devices = admin ? await setup?.devices() : undefined;
         const [classes, snapshotClasses] = cluster
-          ? await limited(edges.clock, limitMs, (signal) =>
+          ? await asked(services, (signal) =>
               Promise.all([cluster.classes(signal), cluster.snapshotClasses(signal)]),
             )
           : [[], []];
-        const rated = rate(classes, snapshotClasses, asked?.storageClasses ?? []);
+        const rated = rate(classes, snapshotClasses, tested?.storageClasses ?? []);
         const installed = installedBackends(rated);
         return ok({
           storageClasses: rated,
@@ -129,17 +135,18 @@ export function storageRoutes(services: Services): Route[] {
           })),
           config: { storageClass },
           provider: provider.name,
-          setup: idle,
-          scriptsAvailable: provider.name === "kubevirt",
+          setup: setupState(record, admin),
+          ...(devices && devices.length > 0 ? { blockDevices: devices } : {}),
+          scriptsAvailable: (await setup?.available()) ?? false,
           ...(Object.keys(installed).length > 0 ? { backendsInstalled: installed } : {}),
-          ...(asked
+          ...(tested
             ? {
                 atlas: {
                   enabled: true,
-                  baseUrl: admin ? asked.baseUrl : "",
-                  healthy: asked.healthy,
-                  product: asked.product,
-                  storageClasses: asked.storageClasses ?? [],
+                  baseUrl: admin ? tested.baseUrl : "",
+                  healthy: tested.healthy,
+                  product: tested.product,
+                  storageClasses: tested.storageClasses ?? [],
                 },
               }
             : {}),
@@ -168,7 +175,7 @@ export function storageRoutes(services: Services): Route[] {
       },
       configBody,
       async ({ body: { storageClass } }) => {
-        needCluster("a storage class");
+        if (!cluster) throw needCluster("a storage class");
         if (storageClass !== "") await checkStorageClass(services, storageClass);
         await settings.change(
           (stored) => ({ ...stored, storageClass }),
@@ -189,29 +196,74 @@ export function storageRoutes(services: Services): Route[] {
           200: {
             description: "The state and the last lines of the log.",
             schema: z
-              .object({ state: z.string(), setup: setupSchema, logs: z.array(z.string()) })
+              .object({ state: z.string(), setup: setupStateSchema, logs: z.array(z.string()) })
               .meta({ id: "StorageSetupView" }),
           },
         },
       },
-      () => ok({ state: idle.state, setup: idle, logs: [] }),
+      async ({ principal }) => {
+        const admin = hasRole(principal, "admin");
+        const record = await setup?.current();
+        const state = setupState(record, admin);
+        return ok({ state: state.state, setup: state, logs: admin ? logTexts(record) : [] });
+      },
     ),
     routeWithBody(
       {
         method: "POST",
         path: "/api/v1/storage/setup",
         group: "storage",
-        summary: "Set a storage backend up in the cluster.",
+        summary: "Set a storage system up in the cluster; followed under GET.",
         access: { kind: "global", role: "admin" },
-        answers: { 202: { description: "The set-up began.", schema: setupSchema } },
+        answers: { 202: { description: "The set-up began.", schema: setupStateSchema } },
       },
       setupBody,
-      () => {
-        needCluster("a storage set-up");
-        throw new KrytonError("UNSUPPORTED", "this build has no storage set-up", {
-          hint: "Install Longhorn or Rook yourself, then choose the class.",
-        });
+      async ({ body, principal }) => {
+        if (!setup) throw needCluster("a storage set-up");
+        const record = await setup.begin(setupRequest(body), principal.name);
+        metrics.operation("storage-setup");
+        return { status: 202, json: setupState(record, true) };
+      },
+    ),
+    route(
+      {
+        method: "POST",
+        path: "/api/v1/storage/setup/cancel",
+        group: "storage",
+        summary: "Stop a running set-up; what it has installed stays.",
+        access: { kind: "global", role: "admin" },
+        answers: { 202: { description: "It will stop.", schema: setupStateSchema } },
+      },
+      async ({ principal }) => {
+        if (!setup) throw needCluster("a storage set-up");
+        const record = await setup.cancel(principal.name);
+        if (!record) throw new KrytonError("CONFLICT", "no storage set-up is running");
+        return { status: 202, json: setupState(record, true) };
       },
     ),
   ];
+}
+
+/** What a body asks for, with what belongs together checked together. */
+function setupRequest(body: z.infer<typeof setupBody>): SetupRequest {
+  const { backend, device, wipeDevice, setDefault = true } = body;
+  if (backend === "longhorn") {
+    if (body.rookMode !== undefined || device !== undefined || wipeDevice) {
+      throw invalidRequest("rookMode, device and wipeDevice are for backend rook-ceph");
+    }
+    return { backend, setDefault };
+  }
+  const rookMode = body.rookMode ?? "lab";
+  if (rookMode === "device" && device === undefined)
+    throw invalidRequest("device is required with rookMode device");
+  if (rookMode !== "device" && (device !== undefined || wipeDevice)) {
+    throw invalidRequest("device and wipeDevice need rookMode device");
+  }
+  return {
+    backend,
+    rookMode,
+    setDefault,
+    ...(device === undefined ? {} : { device }),
+    ...(wipeDevice ? { wipeDevice } : {}),
+  };
 }
