@@ -60,6 +60,8 @@ export interface RangeRequest extends KeyRange {
   readonly limit?: number;
   readonly keysOnly?: boolean;
   readonly countOnly?: boolean;
+  /** With a limit: spare the walk over what follows it. `count` is then only a lower bound; `more` still tells. */
+  readonly uncounted?: boolean;
   /** Default: by key, ascending. */
   readonly sort?: {
     readonly by: "key" | "version" | "create" | "mod" | "value";
@@ -77,7 +79,7 @@ export interface RangeResult {
   /** The store's revision when the read was made: where a watch may continue (plus one). */
   readonly revision: Revision;
   readonly kvs: readonly KeyValue[];
-  /** Pairs in the range at that revision, regardless of `limit`. */
+  /** Pairs in the range at that revision, regardless of `limit`; a lower bound of it when `uncounted` was asked for. */
   readonly count: number;
   /** More pairs exist after the last returned one. */
   readonly more: boolean;

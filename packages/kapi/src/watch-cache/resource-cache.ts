@@ -257,7 +257,7 @@ export class ResourceCache {
     let from: Buffer = Buffer.from(prefix);
     for (;;) {
       const page = await store.range(
-        { key: from, end, limit: loadPage, ...(revision > 0 ? { revision } : {}) },
+        { key: from, end, limit: loadPage, uncounted: true, ...(revision > 0 ? { revision } : {}) },
         { signal: this.#stop.signal },
       );
       if (revision === 0) revision = page.revision;

@@ -68,7 +68,7 @@ export class Documents {
     request: RangeRequest,
     schema: Schema<T>,
   ): Promise<{ items: Stored<T>[]; more: boolean; last: string | undefined }> {
-    const { kvs, more } = await this.#store.range(request);
+    const { kvs, more } = await this.#store.range({ uncounted: true, ...request });
     const items: Stored<T>[] = [];
     for (const kv of kvs) {
       const stored = decode(kv, schema, this.#log);

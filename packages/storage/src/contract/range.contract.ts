@@ -90,6 +90,32 @@ export const rangeCases: readonly ContractCase[] = [
     },
   },
   {
+    name: "uncounted spares the count, not what more tells",
+    async run(bench) {
+      await fill(bench);
+      const { revision } = await bench.store.range(bench.all());
+      await bench.put("d", "1");
+      for (const at of [0, revision])
+        for (const [limit, keys, more] of [
+          [2, "ab", true],
+          [3, "abc", at === 0],
+          [4, at === 0 ? "abcd" : "abc", false],
+        ] as const) {
+          const page = await bench.store.range({ ...bench.all(), revision: at, limit, uncounted: true });
+          assert.deepEqual([page.kvs.map((kv) => bench.short(kv)).join(""), page.more], [keys, more]);
+          assert.ok(page.count >= page.kvs.length + (page.more ? 1 : 0) && page.count <= 4);
+        }
+      const sort = { by: "key", descending: true } as const;
+      const back = await bench.store.range({ ...bench.all(), limit: 1, uncounted: true, sort });
+      assert.deepEqual([back.kvs.map((kv) => bench.short(kv)), back.more], [["d"], true]);
+      const inside = await bench.store.txn({
+        success: [{ type: "range", ...bench.all(), limit: 3, uncounted: true }],
+      });
+      const [first] = inside.results;
+      assert.deepEqual(first?.type === "range" && [first.range.kvs.length, first.range.more], [3, true]);
+    },
+  },
+  {
     name: "keysOnly and countOnly leave out what they say",
     async run(bench) {
       await fill(bench);

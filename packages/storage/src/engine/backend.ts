@@ -31,12 +31,14 @@ export interface Scan {
   readonly keysOnly?: boolean;
   /** Only `count` matters. */
   readonly countOnly?: boolean;
+  /** `count` may be the number of pairs found: nothing beyond the limit need be looked at. */
+  readonly uncounted?: boolean;
 }
 
 /** Pairs found. */
 export interface Scanned {
   readonly kvs: readonly KeyValue[];
-  /** Pairs in the span, whatever the limit. */
+  /** Pairs in the span, whatever the limit; those found when the scan was `uncounted`. */
   readonly count: number;
 }
 

@@ -36,7 +36,7 @@ export async function* pagesOf(
   let limit = firstPage;
   let key = toBytes(range.key);
   for (;;) {
-    const page = await store.range({ key, end: range.end, revision: at, limit }, options);
+    const page = await store.range({ key, end: range.end, revision: at, limit, uncounted: true }, options);
     newest ||= page.revision;
     at ||= page.revision;
     yield { kvs: page.kvs, revision: at, newest };

@@ -56,6 +56,8 @@ export interface PlannedRange {
   readonly scan: Scan;
   /** The scan answers the request as it is. */
   readonly direct: boolean;
+  /** The scan looks for one pair more than is wanted, to know whether there are more, and counts nothing. */
+  readonly uncounted: boolean;
 }
 
 /** Checks a read. */
@@ -75,15 +77,17 @@ export function planRange(request: RangeRequest): PlannedRange {
   const filtered = bounds.some((bound) => bound !== undefined && bound !== 0);
   const direct = !filtered && (sort === undefined || sort.by === "key");
   const byValue = sort?.by === "value";
+  const uncounted = request.uncounted === true && direct && limit > 0 && request.countOnly !== true;
   const scan: Scan = {
     span,
     revision,
-    limit: direct ? limit : 0,
+    limit: direct ? limit + (uncounted ? 1 : 0) : 0,
     descending: direct && sort?.descending === true,
     keysOnly: request.keysOnly === true && !byValue,
     countOnly: request.countOnly === true,
+    uncounted,
   };
-  return { span, request, scan, direct };
+  return { span, request, scan, direct, uncounted };
 }
 
 /** Checks a transaction. */

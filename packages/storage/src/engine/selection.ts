@@ -16,12 +16,8 @@ export function answerRange(plan: PlannedRange, found: Scanned, revision: Revisi
   const { request } = plan;
   if (request.countOnly === true) return { revision, kvs: [], count: found.count, more: false };
   if (plan.direct) {
-    return {
-      revision,
-      kvs: strip(plan, found.kvs),
-      count: found.count,
-      more: found.kvs.length < found.count,
-    };
+    const kvs = plan.uncounted ? found.kvs.slice(0, request.limit) : found.kvs;
+    return { revision, kvs: strip(plan, kvs), count: found.count, more: kvs.length < found.count };
   }
   const kept = found.kvs.filter(
     (kv) =>

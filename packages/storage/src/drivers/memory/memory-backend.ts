@@ -195,6 +195,7 @@ export class MemoryBackend implements Backend {
       if (!kv) continue;
       count++;
       if (scan.countOnly !== true && (scan.limit === 0 || kvs.length < scan.limit)) kvs.push(kv);
+      if (scan.uncounted === true && kvs.length === scan.limit) break;
     }
     return { kvs, count };
   }

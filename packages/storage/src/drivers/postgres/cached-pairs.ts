@@ -39,13 +39,14 @@ export class CachedPairs {
   }
 
   /** The newest pairs of a span; `undefined` when removal of history came between and it must be read whole. */
-  async scan({ span, limit, descending = false }: Scan): Promise<(Scanned & { at: Revision }) | undefined> {
-    const shape: sql.Shape = {
-      bounded: span.end !== undefined,
-      descending,
-      limited: limit > 0,
-      keysOnly: false,
-    };
+  async scan({
+    span,
+    limit,
+    descending = false,
+    uncounted = false,
+  }: Scan): Promise<(Scanned & { at: Revision }) | undefined> {
+    const counted = limit > 0 && !uncounted;
+    const shape: sql.Shape = { bounded: span.end !== undefined, descending, counted, keysOnly: false };
     const values = [span.start, span.end ?? null, limit > 0 ? limit : null];
     const [row] = await this.#query(sql.shapeName("ids", shape), sql.idsNow(shape), values);
     const position = positionFrom(row);
@@ -60,7 +61,7 @@ export class CachedPairs {
       if (!kv) return undefined;
       kvs.push(kv);
     }
-    return { kvs, count: limit > 0 ? integer(row?.[2]) : kvs.length, at: position.revision };
+    return { kvs, count: counted ? integer(row?.[2]) : kvs.length, at: position.revision };
   }
 
   async #fetch(ids: readonly string[]): Promise<Map<string, KeyValue>> {

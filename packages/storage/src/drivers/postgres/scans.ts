@@ -22,6 +22,7 @@ export function scanStatement({
   descending = false,
   keysOnly = false,
   countOnly = false,
+  uncounted = false,
 }: Scan): Statement {
   const bounded = span.end !== undefined;
   const bounds = [span.start, span.end ?? null];
@@ -30,7 +31,7 @@ export function scanStatement({
       ? { name: `ca${bounded ? "b" : ""}`, text: sql.countAt(bounded), values: [...bounds, revision] }
       : { name: `cn${bounded ? "b" : ""}`, text: sql.countNow(bounded), values: bounds };
   if (span.single && revision === 0) return { name: "point", text: sql.point, values: [span.start] };
-  const shape: sql.Shape = { bounded, descending, limited: limit > 0, keysOnly };
+  const shape: sql.Shape = { bounded, descending, counted: limit > 0 && !uncounted, keysOnly };
   const most = limit > 0 ? limit : null;
   return revision > 0
     ? { name: sql.shapeName("at", shape), text: sql.pairsAt(shape), values: [...bounds, revision, most] }

@@ -50,13 +50,14 @@ function inRange(column: string, start: string, end: string | undefined): string
 export interface Shape {
   readonly bounded: boolean;
   readonly descending: boolean;
-  readonly limited: boolean;
+  /** What lies beyond the limit is counted. */
+  readonly counted: boolean;
   readonly keysOnly: boolean;
 }
 
 /** A name for a statement of a shape. */
 export function shapeName(prefix: string, shape: Shape): string {
-  return `${prefix}${shape.bounded ? "b" : ""}${shape.descending ? "d" : ""}${shape.limited ? "l" : ""}${shape.keysOnly ? "k" : ""}`;
+  return `${prefix}${shape.bounded ? "b" : ""}${shape.descending ? "d" : ""}${shape.counted ? "c" : ""}${shape.keysOnly ? "k" : ""}`;
 }
 
 /** Newest revision and compaction mark. */
@@ -66,11 +67,11 @@ export const position = "SELECT revision, compact FROM kontinuum_meta";
 export const point = `SELECT m.revision, m.compact, NULL, ${pair} FROM kontinuum_meta m
   LEFT JOIN (kontinuum_head h JOIN kontinuum_log l ON l.rev = h.rev AND l.sub = h.sub) ON h.key = $1`;
 
-/** Newest pairs of a span; parameters: start, end, limit. The third column is the count when limited. */
+/** Newest pairs of a span; parameters: start, end, limit. The third column is the count when asked for. */
 export function pairsNow(shape: Shape): string {
   const end = shape.bounded ? "$2" : undefined;
   const order = shape.descending ? "DESC" : "ASC";
-  const count = shape.limited
+  const count = shape.counted
     ? `(SELECT count(*) FROM kontinuum_head WHERE ${inRange("key", "$1", end)})`
     : "NULL";
   const columns = shape.keysOnly ? pair.replace("l.value", "''::bytea") : pair;
@@ -87,7 +88,7 @@ export function pairsNow(shape: Shape): string {
 export function idsNow(shape: Shape): string {
   const end = shape.bounded ? "$2" : undefined;
   const order = shape.descending ? "DESC" : "ASC";
-  const count = shape.limited
+  const count = shape.counted
     ? `(SELECT count(*) FROM kontinuum_head WHERE ${inRange("key", "$1", end)})`
     : "NULL";
   return `SELECT m.revision, m.compact, ${count}, (SELECT string_agg(x.rev || '.' || x.sub, ' ' ORDER BY x.key ${order}) FROM (
@@ -127,7 +128,7 @@ export function pairsAt(shape: Shape): string {
   const order = shape.descending ? "DESC" : "ASC";
   const upper = end === undefined ? "" : `AND key < ${end}`;
   const next = shape.descending ? "key < k.key AND key >= $1" : `key > k.key ${upper}`;
-  const count = shape.limited ? countAtExpression(shape.bounded) : "NULL";
+  const count = shape.counted ? countAtExpression(shape.bounded) : "NULL";
   return `WITH RECURSIVE k(key) AS (
       (SELECT key FROM kontinuum_log WHERE key >= $1 ${upper} AND ($2::bytea IS NOT NULL OR true) ORDER BY key ${order} LIMIT 1)
       UNION ALL

@@ -106,6 +106,7 @@ export class SqliteBackend implements Backend {
       const last = slice.at(-1);
       if (!last || slice.length < wanted) return { kvs, count: kvs.length };
       if (kvs.length === scan.limit) {
+        if (scan.uncounted === true) return { kvs, count: kvs.length };
         const past = revision < this.#revision ? revision : 0;
         return { kvs, count: this.#guard(() => this.#count(scan.span, past)) };
       }
@@ -351,7 +352,7 @@ export class SqliteBackend implements Backend {
       return kv ? { kvs: [kv], count: 1 } : { kvs: [], count: 0 };
     }
     const kvs = past ? this.#pairsAt(scan) : this.#pairsNow(scan);
-    const all = limit === 0 || kvs.length < limit;
+    const all = limit === 0 || kvs.length < limit || scan.uncounted === true;
     return { kvs, count: all ? kvs.length : this.#count(span, past ? revision : 0) };
   }
 
