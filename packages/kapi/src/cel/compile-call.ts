@@ -11,7 +11,7 @@ import { CelError } from "./error.ts";
 import { dispatch, type Overload, type Sizes } from "./function.ts";
 import { asBool } from "./loop.ts";
 import { absorbedErrorCost } from "./meter.ts";
-import { itemBound, sizeBound, withSize } from "./size.ts";
+import { itemBound, sizeBound, withItemSize, withSize } from "./size.ts";
 import { parseRfc3339 } from "./timestamp.ts";
 import { assignable, join, printType, substitute, types, type Bindings, type CelType } from "./type.ts";
 import { isList, sizeOf, type CelValue } from "./value.ts";
@@ -116,7 +116,10 @@ function applyOverloads(
   for (const { overload, bindings } of found) {
     cost = Math.max(cost, overload.cost?.(sizes) ?? 1);
     const result = substitute(overload.result, bindings);
-    const sized = overload.resultSize ? withSize(result, overload.resultSize(sizes)) : result;
+    const sized = withItemSize(
+      overload.resultSize ? withSize(result, overload.resultSize(sizes)) : result,
+      overload.itemSize?.(sizes),
+    );
     type = type ? (join(type, sized) ?? types.dyn) : sized;
   }
   const argCost = args.reduce((total, arg) => total + arg.cost, 0);
@@ -204,7 +207,7 @@ function runCall(candidates: readonly Overload[], args: readonly Compiled[]): Ru
 function chargeOf(overload: Overload, values: readonly CelValue[]): number {
   if (overload.charge) return overload.charge(values);
   if (!overload.cost) return 1;
-  return overload.cost({ args: values.map(sizeOf), items: values.map(firstItemSize) });
+  return Math.max(1, overload.cost({ args: values.map(sizeOf), items: values.map(firstItemSize) }));
 }
 
 /** The size of a list's largest item among the first few: what the meter assumes of all. */

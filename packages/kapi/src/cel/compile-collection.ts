@@ -89,7 +89,7 @@ export function compileMap(c: Context, expr: Extract<Expr, { kind: "map" }>): Co
 const loopOverhead: Readonly<Record<LoopMacro, { readonly once: number; readonly each: number }>> = {
   all: { once: 1, each: 3 },
   exists: { once: 1, each: 4 },
-  existsOne: { once: 2, each: 2 },
+  existsOne: { once: 2, each: 1 },
   map: { once: 11, each: 12 },
   filter: { once: 11, each: 12 },
   sortBy: { once: 20, each: 30 },

@@ -55,6 +55,8 @@ export interface Overload {
   readonly charge?: Charge;
   /** Greatest size of the result. */
   readonly resultSize?: Cost;
+  /** Greatest size of an item of the list that is the result. */
+  readonly itemSize?: Cost;
 }
 
 /** TypeScript type of a declared CEL type. */
@@ -85,7 +87,7 @@ type ValueOf<T extends string> = T extends "string"
 type Values<P extends readonly string[]> = { readonly [I in keyof P]: ValueOf<P[I]> };
 
 /** What a declaration may add. */
-export type OverloadOptions = Pick<Overload, "cost" | "charge" | "resultSize">;
+export type OverloadOptions = Pick<Overload, "cost" | "charge" | "resultSize" | "itemSize">;
 
 function declare<const P extends readonly string[]>(
   name: string,
@@ -229,15 +231,14 @@ export function dispatch(candidates: readonly Overload[], args: readonly CelValu
 
 /** Cost of looking at all arguments once. */
 export const traverses: Cost = ({ args }) =>
-  Math.max(1, Math.ceil(args.reduce((sum, size) => sum + size, 0) * traversalFactor));
+  Math.ceil(args.reduce((sum, size) => sum + size, 0) * traversalFactor);
 
 /** Cost of looking at the receiver once. */
-export const traversesFirst: Cost = ({ args: [first = 1] }) =>
-  Math.max(1, Math.ceil(first * traversalFactor));
+export const traversesFirst: Cost = ({ args: [first = 1] }) => Math.ceil(first * traversalFactor);
 
 /** Cost of looking for the second argument in the first. */
 export const searches: Cost = ({ args: [text = 0, part = 0] }) =>
-  Math.max(1, Math.ceil(text * traversalFactor) * Math.ceil(part * traversalFactor));
+  Math.ceil(text * traversalFactor) * Math.ceil(part * traversalFactor);
 
 /** Cost of matching the first argument with the regular expression that is the second. */
 export const matchesRegex: Cost = ({ args: [text = 0, pattern = 0] }) =>

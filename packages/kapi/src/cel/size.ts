@@ -29,6 +29,10 @@ export function sizeBound(type: CelType): number {
 /** The greatest size of an item of a list. */
 export const itemBound = (type: CelType): number => (type.kind === "list" ? sizeBound(type.item) : 1);
 
+/** A list type whose items have another size. */
+export const withItemSize = (type: CelType, max: number | undefined): CelType =>
+  type.kind === "list" && max !== undefined ? { ...type, item: withSize(type.item, max) } : type;
+
 /** `type` with another size. */
 export function withSize(type: CelType, max: number): CelType {
   switch (type.kind) {

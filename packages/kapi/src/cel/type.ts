@@ -147,10 +147,16 @@ export function assignable(wanted: CelType, actual: CelType, bindings: Bindings)
   return true;
 }
 
+/** True for the type of `[]`, whose items may be taken for anything. */
+const isEmptyList = (type: CelType): boolean =>
+  type.kind === "list" && type.item.kind === "dyn" && type.max === 0;
+
 /** A type both fit, or `undefined`. */
 export function join(a: CelType, b: CelType): CelType | undefined {
   if (a.kind === "dyn") return a;
   if (b.kind === "dyn") return b;
+  if (isEmptyList(a)) return b.kind === "list" ? b : undefined;
+  if (isEmptyList(b)) return a.kind === "list" ? a : undefined;
   if (assignable(a, b, new Map())) return widen(a, b);
   return assignable(b, a, new Map()) ? widen(b, a) : undefined;
 }

@@ -11,7 +11,7 @@ import { own } from "../schema/json-value.ts";
 import { parseSchema } from "../schema/schema-node.ts";
 import { resourceTypeNode } from "../schema/type-node.ts";
 import { compileColumns } from "./columns.ts";
-import { webhookConverter, type ConversionCall } from "./conversion.ts";
+import { reviewVersionOf, webhookConverter, type ConversionCall } from "./conversion.ts";
 import { CustomSchema } from "./custom-schema.ts";
 import { customOpenApi } from "./open-api.ts";
 
@@ -162,7 +162,10 @@ function compileVersion(
  */
 export function compileCrd(manifest: JsonObject, conversion?: CrdConversion): readonly ResourceDefinition[] {
   const isWebhook = stringAt(manifest, "spec", "conversion", "strategy") === "Webhook";
-  const convert = isWebhook && conversion ? webhookConverter(conversion.call, conversion.newUid) : undefined;
+  const convert =
+    isWebhook && conversion
+      ? webhookConverter(conversion.call, conversion.newUid, reviewVersionOf(manifest))
+      : undefined;
   return crdVersions(manifest).flatMap((version, index) =>
     own(version, "served") === true ? compileVersion(manifest, version, index, convert) : [],
   );

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { at, isObject, type JsonObject } from "@kontinuum/std";
 import { cloneJson } from "../schema/json-value.ts";
-import { webhookConverter } from "./conversion.ts";
+import { reviewVersionOf, webhookConverter } from "./conversion.ts";
 
 const object = (name: string, version: string): JsonObject => ({
   apiVersion: `example.io/${version}`,
@@ -42,6 +42,32 @@ function convert(
 }
 
 describe("conversion by webhook", () => {
+  test("the review is of the version the definition prefers", async () => {
+    const prefers = (versions: readonly string[]): string =>
+      reviewVersionOf({ spec: { conversion: { webhook: { conversionReviewVersions: versions } } } });
+    assert.deepEqual(
+      [prefers(["v9", "v1beta1"]), prefers(["v1", "v1beta1"]), prefers([])],
+      ["v1beta1", "v1", "v1"],
+    );
+    const asked: unknown[] = [];
+    const run = webhookConverter(
+      (review) => {
+        asked.push(review["apiVersion"]);
+        const request = asObject(review["request"]);
+        const convertedObjects = (request["objects"] as JsonObject[]).map((o) => ({
+          ...o,
+          apiVersion: "example.io/v2",
+        }));
+        const response = { uid: request["uid"], result: { status: "Success" }, convertedObjects };
+        return Promise.resolve({ apiVersion: review["apiVersion"], kind: "ConversionReview", response });
+      },
+      () => "review-uid",
+      "v1beta1",
+    );
+    assert.equal((await run([object("a", "v1")], "example.io/v2"))[0]?.["apiVersion"], "example.io/v2");
+    assert.deepEqual(asked, ["apiextensions.k8s.io/v1beta1"]);
+  });
+
   test("one call for all objects that need it, order kept", async () => {
     const { reviews, run } = convert();
     const result = await run([object("a", "v1"), object("b", "v2"), object("c", "v1")], "example.io/v2");

@@ -6,11 +6,11 @@
  * version and kind, with unchanged name, namespace and uid; of the metadata only labels and annotations are
  * taken from it.
  */
-import { CodedError, isObject, stringAt, type JsonObject } from "@kontinuum/std";
+import { at, CodedError, isObject, stringAt, type JsonObject } from "@kontinuum/std";
 import { cloneJson, equalJson, own, printJson } from "../schema/json-value.ts";
 
-/** Review versions this server can speak, in order of preference. */
-export const conversionReviewVersions: readonly string[] = ["v1"];
+/** Review versions this server can speak: their texts are the same but for the version. The definition names its preference. */
+export const conversionReviewVersions: readonly string[] = ["v1", "v1beta1"];
 
 /** Longest failure text of a webhook that is repeated to a client. */
 const maxFailureText = 1024;
@@ -18,14 +18,24 @@ const maxFailureText = 1024;
 /** Sends one ConversionReview to the definition's webhook and returns the parsed answer. */
 export type ConversionCall = (review: JsonObject) => Promise<unknown>;
 
+/** The version of review a definition's webhook prefers of those this server speaks; `v1` when it names none of them. */
+export function reviewVersionOf(manifest: JsonObject): string {
+  const wanted = at(manifest, "spec", "conversion", "webhook", "conversionReviewVersions");
+  const known = Array.isArray(wanted)
+    ? wanted.find((version: unknown) => conversionReviewVersions.some((spoken) => spoken === version))
+    : undefined;
+  return typeof known === "string" ? known : "v1";
+}
+
 /** A ConversionReview request for `objects`. */
 export function conversionReview(
   objects: readonly JsonObject[],
   apiVersion: string,
   uid: string,
+  reviewVersion = "v1",
 ): JsonObject {
   return {
-    apiVersion: "apiextensions.k8s.io/v1",
+    apiVersion: `apiextensions.k8s.io/${reviewVersion}`,
     kind: "ConversionReview",
     request: { uid, desiredAPIVersion: apiVersion, objects },
   };
@@ -37,19 +47,19 @@ function kindText(object: JsonObject | undefined): string {
 
 /** Checks one converted object against its original and returns what is kept of it. */
 function accept(original: JsonObject, converted: unknown, apiVersion: string, index: number): JsonObject {
-  const at = `converted object ${index}`;
-  if (!isObject(converted)) throw new Error(`${at} is not an object`);
+  const which = `converted object ${index}`;
+  if (!isObject(converted)) throw new Error(`${which} is not an object`);
   if (own(converted, "apiVersion") !== apiVersion)
     throw new Error(
-      `${at} has apiVersion ${printJson(own(converted, "apiVersion"))}, expected ${apiVersion}`,
+      `${which} has apiVersion ${printJson(own(converted, "apiVersion"))}, expected ${apiVersion}`,
     );
-  if (own(converted, "kind") !== own(original, "kind")) throw new Error(`${at} changed its kind`);
+  if (own(converted, "kind") !== own(original, "kind")) throw new Error(`${which} changed its kind`);
   const before = own(original, "metadata");
   const after = own(converted, "metadata");
-  if (!isObject(before) || !isObject(after)) throw new Error(`${at} has no metadata`);
+  if (!isObject(before) || !isObject(after)) throw new Error(`${which} has no metadata`);
   for (const name of ["name", "namespace", "uid"]) {
     if (!equalJson(own(before, name) ?? "", own(after, name) ?? ""))
-      throw new Error(`${at} changed metadata.${name}`);
+      throw new Error(`${which} changed metadata.${name}`);
   }
   const metadata = cloneJson(before);
   for (const name of ["labels", "annotations"]) {
@@ -57,7 +67,7 @@ function accept(original: JsonObject, converted: unknown, apiVersion: string, in
     if (value === undefined || value === null) delete metadata[name];
     else if (isObject(value) && Object.values(value).every((item) => typeof item === "string"))
       metadata[name] = value;
-    else throw new Error(`${at} has a metadata.${name} that is not a map of strings`);
+    else throw new Error(`${which} has a metadata.${name} that is not a map of strings`);
   }
   return { ...converted, metadata };
 }
@@ -72,10 +82,11 @@ export function convertedObjects(
   originals: readonly JsonObject[],
   apiVersion: string,
   uid: string,
+  reviewVersion = "v1",
 ): readonly JsonObject[] {
   if (!isObject(answer) || own(answer, "kind") !== "ConversionReview")
     throw new Error("the answer is not a ConversionReview");
-  if (own(answer, "apiVersion") !== "apiextensions.k8s.io/v1")
+  if (own(answer, "apiVersion") !== `apiextensions.k8s.io/${reviewVersion}`)
     throw new Error(`the answer has apiVersion ${printJson(own(answer, "apiVersion"))}`);
   const response = own(answer, "response");
   if (!isObject(response)) throw new Error("the answer has no response");
@@ -103,6 +114,7 @@ export function convertedObjects(
 export function webhookConverter(
   call: ConversionCall,
   newUid: () => string,
+  reviewVersion = "v1",
 ): (objects: readonly JsonObject[], toApiVersion: string) => Promise<readonly JsonObject[]> {
   return async (objects, apiVersion) => {
     const pending = objects.filter((object) => own(object, "apiVersion") !== apiVersion);
@@ -111,10 +123,11 @@ export function webhookConverter(
     let converted: readonly JsonObject[];
     try {
       converted = convertedObjects(
-        await call(conversionReview(pending, apiVersion, uid)),
+        await call(conversionReview(pending, apiVersion, uid, reviewVersion)),
         pending,
         apiVersion,
         uid,
+        reviewVersion,
       );
     } catch (error) {
       const text = error instanceof Error ? error.message : String(error);

@@ -32,6 +32,7 @@ describe("JSONPath", () => {
     [".metadata.annotations.a-b", ["1"]],
     [".spec.ports[0].port", [80]],
     [".spec.ports[-1].port", [443]],
+    [".spec.ports[].port", [80]],
     [".spec.ports[*].name", ["a", "b"]],
     [".spec.ports[0:1].name", ["a"]],
     [".spec.ports[0,1].name", ["a", "b"]],

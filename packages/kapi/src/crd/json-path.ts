@@ -167,8 +167,9 @@ class PathParser {
     if (this.#take("*")) return { kind: "wildcard" };
     const from = this.#integer();
     if (!this.#take(":")) {
-      if (from === undefined) this.fail("expected an index, a name or a filter");
-      return { kind: "index", index: from };
+      // Empty brackets are the first item, as in kubectl.
+      if (from === undefined && this.#peek() !== "]") this.fail("expected an index, a name or a filter");
+      return { kind: "index", index: from ?? 0 };
     }
     const to = this.#integer();
     const by = this.#take(":") ? (this.#integer() ?? 1) : 1;

@@ -40,6 +40,11 @@ const reserved = new Set([
   "while",
 ]);
 
+/** The other spelling of a field that is a reserved word: `namespace` may be written for `__namespace__`. */
+export function reservedName(field: string): string | undefined {
+  return reserved.has(field) ? `__${field}__` : undefined;
+}
+
 /** The name of a field in CEL, or `undefined` when it has none. */
 export function escapeName(name: string): string | undefined {
   if (reserved.has(name)) return `__${name}__`;
@@ -110,7 +115,9 @@ function objectType(schema: SchemaNode, isResource: boolean): SizedType | undefi
     const sized = sizedTypeOf(property);
     const escaped = escapeName(name);
     if (!sized || escaped === undefined) continue;
-    fields.set(escaped, { type: sized.type, jsonName: name });
+    const field = { type: sized.type, jsonName: name };
+    fields.set(escaped, field);
+    if (reservedName(name) !== undefined) fields.set(name, field);
     if (schema.required.includes(name) && property.default === undefined)
       minBytes += name.length + sized.minBytes + 4;
   }

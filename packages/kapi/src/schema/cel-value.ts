@@ -12,7 +12,7 @@ import {
   type CelValue,
 } from "../cel/index.ts";
 import { parseRfc3339 } from "../cel/timestamp.ts";
-import { escapeName } from "./cel-type.ts";
+import { escapeName, reservedName } from "./cel-type.ts";
 import { parseGoDuration } from "./formats.ts";
 import { mapListKey } from "./list-type.ts";
 import { isInteger, isNumber, printJson } from "./json-value.ts";
@@ -120,7 +120,8 @@ class SchemaObject implements CelMap {
       return this.#standard(key);
     const made = this.#made.get(key);
     if (made !== undefined) return made;
-    const name = fieldsOf(this.#schema).get(key);
+    const names = fieldsOf(this.#schema);
+    const name = names.get(key) ?? names.get(reservedName(key) ?? "");
     if (name === undefined || !Object.hasOwn(this.#object, name)) return undefined;
     const value = celValue(this.#object[name], this.#schema.properties.get(name));
     this.#made.set(key, value);

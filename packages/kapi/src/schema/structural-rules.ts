@@ -42,8 +42,6 @@ function checkTypes(schema: SchemaNode, level: Level, path: string, errors: Fiel
   }
   if (level === "root" && type !== "" && type !== "object")
     errors.push(invalid(typePath, type, "must be object at the root"));
-  if (schema.intOrString && type !== "")
-    errors.push(invalid(typePath, type, "must be empty if x-kubernetes-int-or-string is true"));
 }
 
 function checkExtensions(schema: SchemaNode, path: string, errors: FieldError[]): void {

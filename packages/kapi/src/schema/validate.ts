@@ -47,7 +47,8 @@ function jsonType(value: unknown): { readonly name: string; readonly format: str
 }
 
 function typeCheck(schema: SchemaNode): Check {
-  const types = schema.intOrString ? ["integer", "string"] : schema.type === "" ? [] : [schema.type];
+  // A type beside int-or-string narrows it: upstream asks for both.
+  const types = schema.type !== "" ? [schema.type] : schema.intOrString ? ["integer", "string"] : [];
   if (types.length === 0) return () => undefined;
   const allowed = new Set(types);
   if (schema.nullable) allowed.add("null");

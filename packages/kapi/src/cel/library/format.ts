@@ -3,7 +3,7 @@
  */
 import { isBase64, isDate, isDateTime, isUri } from "../../schema/formats.ts";
 import { CelError } from "../error.ts";
-import { global, member, type Overload } from "../function.ts";
+import { global, member, regexFactor, traversalFactor, type Overload } from "../function.ts";
 import { ArrayList, CelOpaque, CelOptional, none, type CelValue } from "../value.ts";
 
 const typeName = "kubernetes.NamedFormat";
@@ -108,6 +108,9 @@ const formats = new Map<string, Problems>([
 
 const values = new Map([...formats].map(([name, problems]) => [name, new CelFormat(name, problems)]));
 
+/** Price of the longest pattern of a format: 128 characters of a regular expression. */
+const formatPatternCost = 128 * regexFactor;
+
 function validate(format: CelValue, text: string): CelValue {
   if (!(format instanceof CelFormat)) throw new CelError("no such overload");
   const problems = format.problems(text);
@@ -122,7 +125,7 @@ export const formatLibrary: readonly Overload[] = [
     return format ? new CelOptional(format) : none;
   }),
   member("validate", [typeName, "string"], "optional(list(string))", validate, {
-    cost: ({ args: [, text = 0] }) => Math.max(1, Math.ceil(text * 0.1) * 15),
+    cost: ({ args: [, text = 0] }) => Math.ceil(text * traversalFactor) * formatPatternCost,
     charge: ([, text = ""]) => (typeof text === "string" ? 20 + text.length / 5 : 1),
   }),
 ];

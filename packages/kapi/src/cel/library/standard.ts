@@ -95,7 +95,7 @@ function concatenate(a: CelList, b: CelList): CelValue {
 }
 
 const compares: OverloadOptions = {
-  cost: ({ args: [a = 1, b = 1] }) => Math.max(1, Math.ceil(Math.min(a, b) * traversalFactor)),
+  cost: ({ args: [a = 1, b = 1] }) => Math.ceil(Math.min(a, b) * traversalFactor),
 };
 
 /** Order of two values: negative, zero, positive; `undefined` when a NaN is involved. */

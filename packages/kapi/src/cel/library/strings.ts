@@ -167,6 +167,7 @@ const splitting: OverloadOptions = {
   charge: ([text = null]) => 5 + sizeOf(text) / 2,
   cost: traversesFirst,
   resultSize: ({ args: [text = 0] }) => Math.max(1, text),
+  itemSize: ({ args: [text = 0] }) => text,
 };
 const joining: OverloadOptions = {
   charge: lookedThrough,
