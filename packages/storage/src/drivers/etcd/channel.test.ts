@@ -1,6 +1,7 @@
 /**
- * One caller gives up the connection that others wait on: they must hear that it was lost, which may be tried again, and
- * never that somebody cancelled them. A server that speaks the real protocol holds back its answers.
+ * One caller gives up the connection that others wait on: calls are still answered, streams hear that it was lost, which may
+ * be tried again, and nobody ever hears that somebody cancelled them. A server that speaks the real protocol holds back its
+ * answers.
  */
 import assert from "node:assert/strict";
 import http2, { type ServerHttp2Session } from "node:http2";
@@ -22,7 +23,7 @@ const waiters = 8;
 
 /** Holds every answer back until `open`; a read of `break` says that there is no leader. */
 class HoldingServer {
-  open = false;
+  /** How many calls wait for an answer. */
   held = 0;
   port = 0;
   readonly #sessions = new Set<ServerHttp2Session>();
@@ -34,7 +35,9 @@ class HoldingServer {
       routes: (router) => this.#routes(router),
     }),
   );
+  #open = false;
   #noticed: (() => void)[] = [];
+  #opened: (() => void)[] = [];
 
   async start(): Promise<void> {
     this.#server.on("session", (session) => {
@@ -46,7 +49,7 @@ class HoldingServer {
   }
 
   async stop(): Promise<void> {
-    for (const session of this.#sessions) session.destroy();
+    this.cut();
     await new Promise((done) => this.#server.close(done));
   }
 
@@ -55,10 +58,24 @@ class HoldingServer {
     while (this.held < count) await new Promise<void>((noticed) => this.#noticed.push(noticed));
   }
 
+  /** Answers everything that waits, and what comes from now on. */
+  answer(): void {
+    this.#open = true;
+    for (const opened of this.#opened.splice(0)) opened();
+  }
+
+  /** Breaks all connections. */
+  cut(): void {
+    for (const session of this.#sessions) session.destroy();
+  }
+
   async #hold(signal: AbortSignal): Promise<void> {
     this.held++;
     for (const noticed of this.#noticed.splice(0)) noticed();
-    await new Promise<void>((ended) => signal.addEventListener("abort", () => ended(), { once: true }));
+    await new Promise<void>((go) => {
+      this.#opened.push(go);
+      signal.addEventListener("abort", () => go(), { once: true });
+    });
   }
 
   #routes(router: ConnectRouter): void {
@@ -66,7 +83,7 @@ class HoldingServer {
       range: async ({ key }, { signal }) => {
         if (Buffer.from(key).toString() === "break")
           throw new ConnectError("etcdserver: no leader", Code.Unavailable);
-        if (!this.open) await this.#hold(signal);
+        if (!this.#open) await this.#hold(signal);
         return create(rpc.RangeResponseSchema, { header, count: 1n });
       },
     });
@@ -74,7 +91,7 @@ class HoldingServer {
       status: () => create(rpc.StatusResponseSchema, { header, version: "3.5.16" }),
     });
     const hold = (signal: AbortSignal): Promise<void> => this.#hold(signal);
-    const isOpen = (): boolean => this.open;
+    const isOpen = (): boolean => this.#open;
     router.service(rpc.Watch, {
       async *watch(requests, { signal }) {
         await requests[Symbol.asyncIterator]().next();
@@ -108,8 +125,8 @@ const reasons = async (calls: readonly Promise<unknown>[]): Promise<unknown[]> =
     call.status === "rejected" ? (reasonOf(call.reason) ?? call.reason) : "answered",
   );
 
-test("calls and streams that wait on a connection given up by another caller hear that it was lost", async () => {
-  const channel = new Channel(target());
+/** Streams and calls that wait, and how they end. */
+async function waitOn(channel: Channel): Promise<{ calls: Promise<unknown>[]; streams: Promise<unknown>[] }> {
   const { clients } = await channel.stream();
   const stop = new AbortController();
   const streams = Array.from({ length: waiters }, async () => {
@@ -118,26 +135,46 @@ test("calls and streams that wait on a connection given up by another caller hea
       for await (const response of clients.watch.watch(openRequest(request, stop.signal))) void response;
     } catch (error) {
       throw fromWire(error);
+    } finally {
+      stop.abort();
     }
   });
   const calls = Array.from({ length: waiters }, (_, i) => read(channel, `k${i}`));
   await server.holds(2 * waiters);
+  return { calls, streams };
+}
+
+test("a caller that gives up its endpoint ends nobody else's call, and streams hear that it was lost", async () => {
+  const channel = new Channel(target());
+  const { calls, streams } = await waitOn(channel);
   assert.deepEqual(await reasons([read(channel, "break")]), ["lost"]);
-  assert.deepEqual(await reasons([...calls, ...streams]), Array(2 * waiters).fill("lost"));
-  stop.abort();
+  assert.deepEqual(await reasons(streams), Array(waiters).fill("lost"));
+  server.answer();
+  assert.deepEqual(await reasons(calls), Array(waiters).fill("answered"));
   channel.close();
 });
 
-test("calls that wait when the store is closed hear that", async () => {
+test("a connection that breaks is lost for all calls and streams on it", async () => {
   const channel = new Channel(target());
-  const calls = Array.from({ length: waiters }, (_, i) => read(channel, `k${i}`));
-  await server.holds(waiters);
+  const { calls, streams } = await waitOn(channel);
+  server.cut();
+  assert.deepEqual(await reasons([...calls, ...streams]), Array(2 * waiters).fill("lost"));
   channel.close();
-  assert.deepEqual(await reasons(calls), Array(waiters).fill("closed"));
+});
+
+test("calls that wait when the store is closed hear that, on a connection given up before as well", async () => {
+  const channel = new Channel(target());
+  const first = Array.from({ length: waiters }, (_, i) => read(channel, `k${i}`));
+  await server.holds(waiters);
+  assert.deepEqual(await reasons([read(channel, "break")]), ["lost"]);
+  const second = Array.from({ length: waiters }, (_, i) => read(channel, `k${i}`));
+  await server.holds(2 * waiters);
+  channel.close();
+  assert.deepEqual(await reasons([...first, ...second]), Array(2 * waiters).fill("closed"));
   assert.deepEqual(await reasons([read(channel, "late")]), ["closed"]);
 });
 
-test("reads go on by themselves after another caller's connection was lost, and watches go on where they were", async () => {
+test("a store's reads and watches go on by themselves after another caller gave the endpoint up", async () => {
   const store = connectEtcd(target(), systemEdges());
   const watch = store.watch({ key: "k" });
   await watch.ready;
@@ -145,9 +182,9 @@ test("reads go on by themselves after another caller's connection was lost, and 
   const next = events.next();
   const reads = Array.from({ length: waiters }, (_, i) => store.range({ key: `k${i}` }));
   await server.holds(waiters + 1);
-  server.open = true;
   // Tried as often as any read, each time on a new connection.
   await assert.rejects(store.range({ key: "break" }), (error) => reasonOf(error) === "lost");
+  server.answer();
   for (const { count } of await Promise.all(reads)) assert.equal(count, 1);
   assert.equal((await next).value?.events[0]?.kv.modRevision, 8);
   const waiting = events.next();

@@ -59,6 +59,8 @@ export interface Clients {
   readonly watch: Client<typeof rpc.Watch>;
   readonly lease: Client<typeof rpc.Lease>;
   readonly maintenance: Client<typeof rpc.Maintenance>;
+  /** The same service for its long stream. */
+  readonly snapshots: Client<typeof rpc.Maintenance>;
   readonly auth: Client<typeof rpc.Auth>;
 }
 
@@ -67,17 +69,19 @@ export interface Clients {
  * was sent and not read yet: watchers that wait for a call's answer must not be able to hold it up.
  */
 interface Link {
-  readonly managers: readonly Http2SessionManager[];
+  readonly calls: Http2SessionManager;
+  readonly streams: Http2SessionManager;
   readonly clients: Clients;
+  /** Calls under way. */
+  pending: number;
 }
 
 /**
- * Ends a link. Whoever still waits on it is told that the connection is gone: left to itself, the library says "cancelled", and
+ * Ends a connection. Whoever still waits on it is told that it is gone: left to itself, the library says "cancelled", and
  * nobody cancelled anything.
  */
-function cut(link: Link): void {
-  for (const manager of link.managers)
-    manager.abort(new ConnectError("the connection was given up", Code.Unavailable));
+function cut(manager: Http2SessionManager): void {
+  manager.abort(new ConnectError("the connection was given up", Code.Unavailable));
 }
 
 /** The connection of one remote store. */
@@ -85,6 +89,8 @@ export class Channel {
   readonly #target: EtcdTarget;
   #index = 0;
   #link: Link | undefined;
+  /** Given up, but calls of others still wait on them: each at most its own limit. */
+  readonly #leaving = new Set<Link>();
   #token: string | undefined;
   #closed = false;
 
@@ -97,6 +103,7 @@ export class Channel {
   /** Runs one call. Failures are coded; a lost endpoint is left for the next one. */
   async call<T>(work: (clients: Clients) => Promise<T>): Promise<T> {
     const link = this.#open();
+    link.pending++;
     try {
       return await this.#authenticated(link, work);
     } catch (error) {
@@ -104,6 +111,9 @@ export class Channel {
       const coded = fromWire(error);
       if (reasonOf(coded) === "lost") this.#rotate(link);
       throw coded;
+    } finally {
+      link.pending--;
+      if (this.#leaving.has(link)) this.#leave(link);
     }
   }
 
@@ -124,7 +134,11 @@ export class Channel {
 
   close(): void {
     this.#closed = true;
-    if (this.#link) cut(this.#link);
+    for (const link of [...this.#leaving, ...(this.#link ? [this.#link] : [])]) {
+      cut(link.streams);
+      cut(link.calls);
+    }
+    this.#leaving.clear();
     this.#link = undefined;
   }
 
@@ -134,12 +148,22 @@ export class Channel {
     return this.#link;
   }
 
+  /** The next calls go to the next endpoint. */
   #rotate(link: Link): void {
     if (this.#link !== link) return;
     this.#link = undefined;
     this.#index = (this.#index + 1) % this.#target.endpoints.length;
-    // Streams on the old connection end with it: nobody is left hanging on a dead endpoint.
-    cut(link);
+    // Streams end with it, so that nobody is left hanging on a dead endpoint: watches go on elsewhere.
+    cut(link.streams);
+    this.#leave(link);
+  }
+
+  /** What one caller met is not what the others will: their calls are left to end by themselves. */
+  #leave(link: Link): void {
+    this.#leaving.add(link);
+    if (link.pending > 0) return;
+    this.#leaving.delete(link);
+    cut(link.calls);
   }
 
   #dial(): Link {
@@ -149,32 +173,33 @@ export class Channel {
     const baseUrl = `${tls ? "https" : "http"}://${socketPath === undefined ? endpoint : "localhost"}`;
     const nodeOptions: http2.SecureClientSessionOptions =
       socketPath === undefined ? { ...tls } : { createConnection: () => net.connect(socketPath) };
-    const managers: Http2SessionManager[] = [];
-    const connect = (): Transport => {
-      const sessionManager = new Http2SessionManager(
+    const connect = (): Http2SessionManager =>
+      new Http2SessionManager(
         baseUrl,
         { pingIntervalMs, pingTimeoutMs: pingIntervalMs, connectTimeoutMs },
         nodeOptions,
       );
-      managers.push(sessionManager);
-      return createGrpcTransport({
+    const transport = (sessionManager: Http2SessionManager): Transport =>
+      createGrpcTransport({
         baseUrl,
         sessionManager,
         interceptors: [this.#withHeaders],
         acceptCompression: [],
         readMaxBytes: maxAnswerBytes,
       });
-    };
-    const calls = connect();
-    const streams = connect();
+    const [calls, streams] = [connect(), connect()];
+    const [forCalls, forStreams] = [transport(calls), transport(streams)];
     return {
-      managers,
+      calls,
+      streams,
+      pending: 0,
       clients: {
-        kv: createClient(rpc.KV, calls),
-        watch: createClient(rpc.Watch, streams),
-        lease: createClient(rpc.Lease, calls),
-        maintenance: createClient(rpc.Maintenance, calls),
-        auth: createClient(rpc.Auth, calls),
+        kv: createClient(rpc.KV, forCalls),
+        watch: createClient(rpc.Watch, forStreams),
+        lease: createClient(rpc.Lease, forCalls),
+        maintenance: createClient(rpc.Maintenance, forCalls),
+        snapshots: createClient(rpc.Maintenance, forStreams),
+        auth: createClient(rpc.Auth, forCalls),
       },
     };
   }

@@ -186,7 +186,7 @@ class EtcdStore implements Store {
   async *snapshot({ signal }: CallOptions = {}): AsyncIterable<Uint8Array> {
     const { clients } = await this.#channel.stream();
     try {
-      for await (const { blob } of clients.maintenance.snapshot({}, signal ? { signal } : {})) yield blob;
+      for await (const { blob } of clients.snapshots.snapshot({}, signal ? { signal } : {})) yield blob;
     } catch (error) {
       throw fromWire(error);
     }
