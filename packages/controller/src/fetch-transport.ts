@@ -9,7 +9,7 @@ import { isIP, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import tls from "node:tls";
 import { CodedError, messageOf, toCoded, type Edges } from "@kontinuum/std";
-import { Agent, errors, type buildConnector } from "undici";
+import type { Agent, buildConnector } from "undici";
 import type { Transport, TransportRequest, TransportResponse } from "./transport.ts";
 
 /** TLS towards the server, all PEM. */
@@ -48,18 +48,15 @@ export interface ClosableTransport extends Transport {
 /** See the module's comment. */
 export function fetchTransport(options: FetchTransportOptions): ClosableTransport {
   const base = parseBase(options.baseUrl);
-  const agent = new Agent({
-    connect: connector(base, options),
-    connections: options.connections ?? 256,
-    headersTimeout: options.headTimeoutMs ?? 60_000,
-    bodyTimeout: 0,
-    allowH2: false,
-  });
+  let made: Promise<Agent> | undefined;
+  let isClosed = false;
   const prefix = base.pathname.replace(/\/$/, "");
   const send = async (request: TransportRequest): Promise<TransportResponse> => {
+    if (isClosed) throw new CodedError("unavailable", `the transport to ${base.host} was closed`);
     const token = typeof options.token === "function" ? await options.token() : options.token;
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
     try {
+      const agent = await (made ??= agentOf(base, options));
       const response = await agent.request({
         origin: base.origin,
         path: prefix + request.path,
@@ -77,7 +74,23 @@ export function fetchTransport(options: FetchTransportOptions): ClosableTranspor
       throw failure(error, request, base);
     }
   };
-  return Object.assign(send, { close: () => agent.destroy() });
+  const close = async (): Promise<void> => {
+    isClosed = true;
+    await (await made)?.destroy();
+  };
+  return Object.assign(send, { close });
+}
+
+/** Loaded with the first request: a process that asks nobody does without the client's memory. */
+async function agentOf(base: URL, options: FetchTransportOptions): Promise<Agent> {
+  const { Agent } = await import("undici");
+  return new Agent({
+    connect: connector(base, options),
+    connections: options.connections ?? 256,
+    headersTimeout: options.headTimeoutMs ?? 60_000,
+    bodyTimeout: 0,
+    allowH2: false,
+  });
 }
 
 function parseBase(text: string): URL {
@@ -119,6 +132,9 @@ async function* coded(
   }
 }
 
+/** Names of the client's errors about time. */
+const timeouts: ReadonlySet<string> = new Set(["HeadersTimeoutError", "ConnectTimeoutError"]);
+
 function failure(cause: unknown, request: TransportRequest, base: URL): CodedError {
   if (cause instanceof CodedError) return cause;
   const what = `${request.method} ${base.host}`;
@@ -126,7 +142,7 @@ function failure(cause: unknown, request: TransportRequest, base: URL): CodedErr
     return new CodedError("cancelled", `${what} was cancelled`, { cause });
   const inner = cause instanceof Error && cause.cause instanceof CodedError ? cause.cause : undefined;
   if (inner) return inner;
-  if (cause instanceof errors.HeadersTimeoutError || cause instanceof errors.ConnectTimeoutError) {
+  if (cause instanceof Error && timeouts.has(cause.name)) {
     return new CodedError("deadline_exceeded", `${what} did not answer in time`, { cause });
   }
   return new CodedError("unavailable", `${what} failed: ${messageOf(cause)}`, { cause });
