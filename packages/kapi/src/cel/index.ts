@@ -7,7 +7,7 @@
 import { LRUCache } from "lru-cache";
 import { Compiler } from "./compile.ts";
 import { CelCompileError, CelError } from "./error.ts";
-import { FunctionTable } from "./function.ts";
+import { FunctionTable, type Overload } from "./function.ts";
 import { addressLibrary } from "./library/address.ts";
 import { conversionLibrary } from "./library/convert.ts";
 import { formatLibrary } from "./library/format.ts";
@@ -27,13 +27,16 @@ import type { CelValue } from "./value.ts";
 import type { Expr } from "./ast.ts";
 
 export { CelBudgetError, CelCompileError, CelError } from "./error.ts";
+export { global as celFunction, type Overload as CelFunction } from "./function.ts";
 export { fromJson, toJson } from "./json.ts";
+export { FunctionTable } from "./function.ts";
 export { Meter } from "./meter.ts";
 export { listOf, mapOf, optionalOf, types, type CelType, type ObjectField } from "./type.ts";
 export {
   CelDuration,
   CelOptional,
   CelTimestamp,
+  CelUint,
   EntryMap,
   none,
   type CelList,
@@ -57,6 +60,28 @@ export const kubernetesFunctions = new FunctionTable([
   ...formatLibrary,
 ]);
 
+const numbers: ReadonlySet<string> = new Set(["int", "uint", "double"]);
+
+/** Orders numbers of two different types, which is an option of the language that Kubernetes turned on. */
+const isMixedOrder = ({ name, params: [a, b] }: Overload): boolean =>
+  ["_<_", "_<=_", "_>_", "_>=_"].includes(name) &&
+  a !== undefined &&
+  b !== undefined &&
+  a.kind !== b.kind &&
+  numbers.has(a.kind) &&
+  numbers.has(b.kind);
+
+/** The functions of the bare language, for embedders whose expressions are not Kubernetes'. */
+export const languageFunctions: readonly Overload[] = [
+  ...standardLibrary.filter((overload) => !isMixedOrder(overload)),
+  ...conversionLibrary,
+  ...timeLibrary,
+  ...regexLibrary.filter(({ name }) => name === "matches"),
+];
+
+/** Optional values, which are an extension of the language. */
+export const optionalFunctions: readonly Overload[] = optionalLibrary;
+
 /** Characters of the parsed expressions that are kept. */
 export const maxCachedCharacters = 2_000_000;
 
@@ -70,6 +95,8 @@ export interface CelDeclarations {
   readonly variables: Readonly<Record<string, CelType>>;
   /** The type the result must have; default any. */
   readonly result?: CelType;
+  /** The functions there are; default those of the Kubernetes environments. */
+  readonly functions?: FunctionTable;
 }
 
 /** A checked expression. */
@@ -103,7 +130,8 @@ export function compileCel(source: string, declarations: CelDeclarations): CelPr
     parsed.set(source, expr);
   }
   const names = Object.keys(declarations.variables);
-  const compiler = new Compiler(source, kubernetesFunctions, new Map(Object.entries(declarations.variables)));
+  const { variables, functions = kubernetesFunctions } = declarations;
+  const compiler = new Compiler(source, functions, new Map(Object.entries(variables)));
   const compiled = compiler.compile(expr);
   const { result } = declarations;
   if (result && compiled.type.kind !== result.kind && compiled.type.kind !== "dyn")

@@ -69,7 +69,7 @@ export const blockKinds: Readonly<Record<string, DocumentKind>> = {
   FilesystemScrubConfig: plain(14, { interval: duration }),
   LVMVolumeGroupConfig: named(14, { provisioning: object({ volumeSelector: selector }) }),
   LVMLogicalVolumeConfig: named(14, {
-    type: text,
+    type: words("linear", "raid0", "raid1", "raid10"),
     mirrors: uint,
     stripes: uint,
     provisioning: object({ volumeGroup: text, minSize: byteSize, maxSize: byteSize }),

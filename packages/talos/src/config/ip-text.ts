@@ -16,3 +16,14 @@ export function isNetwork(text: string): boolean {
   if (ipaddr.IPv4.isValidFourPartDecimal(address)) return Number(length) <= 32;
   return ipaddr.IPv6.isValid(address) && Number(length) <= 128;
 }
+
+/** Whether the text is a network that is written with its first address. */
+export function isMasked(network: string): boolean {
+  if (!isNetwork(network)) return false;
+  const [address = "", length = "0"] = network.split("/");
+  const bytes = ipaddr.parse(address).toByteArray();
+  return bytes.every((byte, index) => {
+    const kept = Math.min(8, Math.max(0, Number(length) - index * 8));
+    return byte % 2 ** (8 - kept) === 0;
+  });
+}

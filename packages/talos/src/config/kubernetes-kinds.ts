@@ -74,7 +74,7 @@ export const kubernetesKinds: Readonly<Record<string, DocumentKind>> = {
   }),
   KubeCoreDNSConfig: plain(14, { enabled: bool, image: text }),
   KubeServiceAccountConfig: plain(14, {
-    issuer: object({ privateKey: text, issuerURL: url("http", "https") }),
+    issuer: object({ privateKey: text, issuerURL: text }),
     accepted: object({ publicKeys: list(text), issuers: list(url("http", "https")), audiences: list(text) }),
   }),
   KubeEtcdEncryptionConfig: plain(14, { config: mapping }),

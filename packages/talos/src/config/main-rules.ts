@@ -2,14 +2,9 @@
  * The validation rules of the main document, one function a topic. Each tells what is wrong in a
  * sentence that names the place; none shows a value that could be a secret.
  */
-import { at, isDnsSubdomain, isObject } from "@kontinuum/std";
+import { at, isObject } from "@kontinuum/std";
 import type { ConfigDocument } from "./config-document.ts";
-import { areSubnets } from "./document-rules.ts";
-import { documentKinds } from "./document-kinds.ts";
-import { isAddress, isNetwork } from "./ip-text.ts";
-import { isLabelValue, isQualifiedName, isTaint } from "./kubernetes-names.ts";
 import {
-  documentsOfKind,
   isFalse,
   isTrue,
   mainDocumentOf,
@@ -19,15 +14,14 @@ import {
   texts,
   type MachineConfigFacts,
 } from "./machine-config-facts.ts";
+import { interfaceErrors } from "./rules/device-rules.ts";
+import { endpointProblem } from "./rules/endpoint.ts";
+import { nodeMetadataErrors, protectedFieldErrors, talosRoles } from "./rules/kubernetes-rules.ts";
+import { isOciSpecification } from "./rules/oci-specification.ts";
+import { areSubnets, type RuleContext } from "./rules/rule.ts";
 
-/** What the rules know. */
-export interface RuleContext {
-  readonly mode: "metal" | "cloud" | "container";
-  /** Talos 1.`minor`. */
-  readonly minor: number;
-  readonly installed: boolean;
-  readonly documents: readonly ConfigDocument[];
-}
+/** Bytes of KubeSpan's least MTU. */
+const kubeSpanMtuMin = 1280;
 
 /** Errors and warnings of the main document. Without one there is nothing to say. */
 export function mainErrors(context: RuleContext): { errors: string[]; warnings: string[] } {
@@ -42,19 +36,23 @@ export function mainErrors(context: RuleContext): { errors: string[]; warnings: 
   const facts = readMachineConfig(context.documents);
   errors.push(
     ...typeErrors(facts),
-    ...endpointErrors(facts),
+    ...endpointErrors(main, context),
     ...caErrors(facts, main),
     ...installErrors(facts, main, context),
-    ...networkErrors(facts, main),
-    ...hostDnsErrors(context, main),
+    ...networkErrors(facts, main, context),
+    ...interfaceErrors(main),
     ...discoveryErrors(facts, main),
     ...manifestErrors(main),
-    ...nodeMetadataErrors(main),
-    ...kubeletErrors(main),
+    ...metadataErrors(main),
+    ...protectedFieldErrors(at(main, "machine", "kubelet", "extraConfig"), "machine.kubelet.extraConfig"),
     ...loggingErrors(main),
-    ...subnetErrors(main),
+    ...subnetErrors(facts, main),
+    ...diskErrors(main),
+    ...cloudProviderErrors(main),
     ...talosAccessErrors(facts, main),
   );
+  if (!isOciSpecification(at(main, "machine", "baseRuntimeSpecOverrides")))
+    errors.push("machine.baseRuntimeSpecOverrides is no OCI runtime specification");
   if (facts.rawType === "") warnings.push("machine.type is empty: the machine becomes a worker");
   const cni = at(main, "cluster", "network", "cni");
   if (textOf(at(cni, "name")) === "custom" && texts(at(cni, "urls")).length === 0) {
@@ -69,20 +67,31 @@ function typeErrors({ rawType }: MachineConfigFacts): string[] {
     : ["machine.type must be controlplane or worker"];
 }
 
-function endpointErrors({ endpoint, dnsDomain }: MachineConfigFacts): string[] {
+function endpointErrors(main: ConfigDocument, { minor }: RuleContext): string[] {
   const errors: string[] = [];
+  const endpoint = textOf(at(main, "cluster", "controlPlane", "endpoint"));
+  const isGiven = isObject(at(main, "cluster", "controlPlane"));
   if (endpoint === "") {
-    errors.push("cluster.controlPlane.endpoint is required");
+    // From 1.14 on a document of its own names it.
+    if (minor < 14 || isGiven) errors.push("cluster.controlPlane.endpoint is required");
+    if (minor >= 14 && isObject(at(main, "cluster", "serviceAccount")))
+      errors.push("cluster.serviceAccount needs cluster.controlPlane.endpoint");
   } else {
-    const match = /^[a-z][a-z0-9+.-]*:\/\/(\[[0-9a-fA-F:.]+\]|[^\s/:[\]@]+)(?::(\d+))?(?:[/?#]|$)/.exec(
-      endpoint,
-    );
-    const port = match?.[2] === undefined ? 443 : Number(match[2]);
-    if (!match) errors.push("cluster.controlPlane.endpoint must be a URL with a host");
-    else if (port < 1 || port > 65_535) errors.push("cluster.controlPlane.endpoint: port outside 1 to 65535");
+    const problem = endpointProblem(endpoint);
+    if (problem !== undefined) errors.push(`cluster.controlPlane.endpoint ${problem}`);
   }
-  if (!isDnsSubdomain(dnsDomain)) errors.push("cluster.network.dnsDomain is not a DNS name");
+  const domain = textOf(at(main, "cluster", "network", "dnsDomain"));
+  if (domain !== "" && !isDnsName(domain)) errors.push("cluster.network.dnsDomain is not a DNS name");
   return errors;
+}
+
+/** Labels of letters, digits, hyphens and underscores, joined by dots (Talos' idea of a domain). */
+function isDnsName(name: string): boolean {
+  const labels = name.replace(/[._]$/, "").split(".");
+  return (
+    name.length - labels.length + 1 <= 255 &&
+    labels.every((label) => /^[A-Za-z0-9_][A-Za-z0-9_-]{0,62}$/.test(label))
+  );
 }
 
 function caErrors(facts: MachineConfigFacts, main: ConfigDocument): string[] {
@@ -110,84 +119,65 @@ function hasLegacyVip(main: ConfigDocument): boolean {
 function installErrors(facts: MachineConfigFacts, main: ConfigDocument, context: RuleContext): string[] {
   const errors: string[] = [];
   const install = at(main, "machine", "install");
-  const { mode, installed, minor, documents } = context;
-  // From 1.14 on a machine may also be installed by a call, or by a document of its own.
-  const newForm = minor >= 14 && documents.some(isNewForm);
-  if (mode === "metal" && !installed && !newForm) {
-    if (!isObject(install)) errors.push("machine.install is required in metal mode");
-    else if (!facts.install?.disk && !isObject(install["diskSelector"])) {
-      errors.push("machine.install: either disk or diskSelector is required");
-    }
+  const images = objects(at(install, "extensions")).map(({ image }) => textOf(image));
+  if (new Set(images).size !== images.length)
+    errors.push("machine.install.extensions: an image is there twice");
+  const { mode, installed, minor } = context;
+  if (mode !== "metal" || installed) return errors;
+  if (!isObject(install)) {
+    // From 1.14 on a machine may also be installed by a call, or by a document of its own.
+    if (minor < 14) errors.push("machine.install is required in metal mode");
+    return errors;
   }
-  const selector = at(install, "diskSelector");
+  const selector = install["diskSelector"];
+  if (!facts.install?.disk && !isObject(selector))
+    errors.push("machine.install: either disk or diskSelector is required");
   if (isObject(selector)) {
     if (textOf(selector["name"])) errors.push("machine.install.diskSelector.name is not supported");
     const type = textOf(selector["type"]);
-    if (type && !["ssd", "hdd", "nvme", "sd"].includes(type)) {
+    if (type && !["ssd", "hdd", "nvme", "sd"].includes(type))
       errors.push("machine.install.diskSelector.type must be ssd, hdd, nvme or sd");
-    }
   }
-  if (isTrue(at(install, "grubUseUKICmdline")) && texts(at(install, "extraKernelArgs")).length > 0) {
+  if (isTrue(install["grubUseUKICmdline"]) && texts(install["extraKernelArgs"]).length > 0)
     errors.push("machine.install: extraKernelArgs and grubUseUKICmdline exclude each other");
-  }
   return errors;
 }
 
-function isNewForm({ kind }: ConfigDocument): boolean {
-  return typeof kind === "string" && Object.hasOwn(documentKinds, kind) && documentKinds[kind]?.minor === 14;
-}
-
-function networkErrors(facts: MachineConfigFacts, main: ConfigDocument): string[] {
+function networkErrors(facts: MachineConfigFacts, main: ConfigDocument, { minor }: RuleContext): string[] {
   const errors: string[] = [];
-  const cni = at(main, "cluster", "network", "cni");
   // A worker installs no network plugin, so nobody looks at its choice.
-  if (isObject(cni) && facts.controlPlane) {
-    if (!["flannel", "custom", "none"].includes(facts.cni)) {
-      errors.push("cluster.network.cni.name must be flannel, custom or none");
-    } else if (facts.cni !== "custom" && texts(cni["urls"]).length > 0) {
-      errors.push(`cluster.network.cni.urls are not allowed with ${facts.cni}`);
-    }
-  }
-  if (isTrue(at(main, "machine", "network", "kubespan", "enabled"))) {
-    if (!isTrue(at(main, "cluster", "discovery", "enabled"))) {
+  if (isObject(at(main, "cluster", "network", "cni")) && facts.controlPlane) errors.push(...cniErrors(main));
+  const kubeSpan: unknown = at(main, "machine", "network", "kubespan");
+  if (!isTrue(at(kubeSpan, "enabled"))) return errors;
+  if (minor < 14) {
+    if (!isTrue(at(main, "cluster", "discovery", "enabled")))
       errors.push("machine.network.kubespan needs cluster.discovery");
-    }
     if (!facts.clusterId) errors.push("machine.network.kubespan needs cluster.id");
     if (!facts.clusterSecret) errors.push("machine.network.kubespan needs cluster.secret");
   }
-  for (const [index, device] of objects(at(main, "machine", "network", "interfaces")).entries()) {
-    errors.push(...deviceErrors(device).map((error) => `machine.network.interfaces.${index}: ${error}`));
-  }
+  const mtu: unknown = at(kubeSpan, "mtu");
+  if (mtu !== undefined && mtu !== null && Number(mtu) < kubeSpanMtuMin)
+    errors.push(`machine.network.kubespan.mtu must be at least ${kubeSpanMtuMin}`);
+  if (!areSubnets(at(kubeSpan, "filters", "endpoints")))
+    errors.push("machine.network.kubespan.filters.endpoints: an entry is no network");
   return errors;
 }
 
-function deviceErrors(device: Record<string, unknown>): string[] {
+function cniErrors(main: ConfigDocument): string[] {
+  const place = "cluster.network.cni";
+  const cni = textOf(at(main, "cluster", "network", "cni", "name"));
+  const urls = texts(at(main, "cluster", "network", "cni", "urls"));
+  const flannel: unknown = at(main, "cluster", "network", "cni", "flannel");
+  if (!["flannel", "custom", "none"].includes(cni)) return [`${place}.name must be flannel, custom or none`];
   const errors: string[] = [];
-  if ((textOf(device["interface"]) !== "") === isObject(device["deviceSelector"])) {
-    errors.push("exactly one of interface and deviceSelector is required");
-  }
-  if (!texts(device["addresses"]).every((entry) => isAddress(entry) || isNetwork(entry)))
-    errors.push("an address is none");
-  for (const route of objects(device["routes"])) {
-    const network = textOf(route["network"]);
-    const gateway = textOf(route["gateway"]);
-    if (network !== "" && !isNetwork(network)) errors.push("a route's network is none");
-    if (gateway !== "" && !isAddress(gateway)) errors.push("a route's gateway is none");
-    if (network === "" && gateway === "") errors.push("a route has neither network nor gateway");
-  }
+  if (cni !== "custom" && urls.length > 0) errors.push(`${place}.urls are not allowed with ${cni}`);
+  if (cni !== "flannel" && texts(at(flannel, "extraArgs")).length > 0)
+    errors.push(`${place}.flannel.extraArgs are not allowed with ${cni}`);
+  if (cni !== "flannel" && isTrue(at(flannel, "kubeNetworkPoliciesEnabled")))
+    errors.push(`${place}.flannel.kubeNetworkPoliciesEnabled is not allowed with ${cni}`);
+  if (cni === "custom" && urls.some((entry) => endpointProblem(entry) !== undefined))
+    errors.push(`${place}.urls: an entry is no URL with a host`);
   return errors;
-}
-
-function hostDnsErrors({ mode, documents }: RuleContext, main: ConfigDocument): string[] {
-  const [resolver] = documentsOfKind(documents, "ResolverConfig");
-  const hostDns = at(main, "machine", "features", "hostDNS") ?? at(resolver, "hostDNS");
-  const enabled = isTrue(at(hostDns, "enabled"));
-  const forward = isTrue(at(hostDns, "forwardKubeDNSToHost"));
-  if (forward && !enabled) return ["hostDNS.forwardKubeDNSToHost needs hostDNS.enabled"];
-  if (mode === "container" && !(enabled && forward)) {
-    return ["hostDNS.enabled and hostDNS.forwardKubeDNSToHost are required in container mode"];
-  }
-  return [];
 }
 
 function discoveryErrors(facts: MachineConfigFacts, main: ConfigDocument): string[] {
@@ -217,22 +207,12 @@ function manifestErrors(main: ConfigDocument): string[] {
   return errors;
 }
 
-function nodeMetadataErrors(main: ConfigDocument): string[] {
-  const invalid = (
-    field: string,
-    what: string,
-    isValid: (key: string, value: string) => boolean,
-  ): string[] => {
-    const value = at(main, "machine", field);
-    return Object.entries(isObject(value) ? value : {})
-      .filter(([key, entry]) => !isValid(key, textOf(entry)))
-      .map(([key]) => `machine.${field}: ${key.slice(0, 128)} is not a valid ${what}`);
-  };
-  return [
-    ...invalid("nodeLabels", "label", (key, value) => isQualifiedName(key) && isLabelValue(value)),
-    ...invalid("nodeAnnotations", "key", isQualifiedName),
-    ...invalid("nodeTaints", "taint", (key, value) => isQualifiedName(key) && isTaint(value)),
-  ];
+function metadataErrors(main: ConfigDocument): string[] {
+  const names = { labels: "nodeLabels", annotations: "nodeAnnotations", taints: "nodeTaints" } as const;
+  return nodeMetadataErrors(
+    (field) => at(main, "machine", names[field]),
+    (field) => `machine.${names[field]}`,
+  );
 }
 
 function loggingErrors(main: ConfigDocument): string[] {
@@ -245,42 +225,55 @@ function loggingErrors(main: ConfigDocument): string[] {
   return errors;
 }
 
-function subnetErrors(main: ConfigDocument): string[] {
-  const lists = [
-    ["machine", "kubelet", "nodeIP", "validSubnets"],
-    ["cluster", "etcd", "advertisedSubnets"],
-    ["cluster", "etcd", "listenSubnets"],
+function subnetErrors({ controlPlane }: MachineConfigFacts, main: ConfigDocument): string[] {
+  const etcd: unknown = at(main, "cluster", "etcd");
+  const subnet = textOf(at(etcd, "subnet"));
+  const advertised = texts(at(etcd, "advertisedSubnets"));
+  const lists: [string, unknown][] = [
+    ["machine.kubelet.nodeIP.validSubnets", at(main, "machine", "kubelet", "nodeIP", "validSubnets")],
   ];
-  return lists
-    .filter((path) => !areSubnets(at(main, ...path)))
-    .map((path) => `${path.join(".")}: an entry is no network`);
+  // What a worker says of etcd is refused as a whole.
+  if (controlPlane) {
+    lists.push(
+      ["cluster.etcd.advertisedSubnets", advertised],
+      ["cluster.etcd.subnet", subnet === "" ? [] : [subnet]],
+    );
+    lists.push(["cluster.etcd.listenSubnets", at(etcd, "listenSubnets")]);
+  }
+  const errors = lists
+    .filter(([, value]) => !areSubnets(value))
+    .map(([path]) => `${path}: an entry is no network`);
+  if (controlPlane && subnet !== "" && advertised.length > 0)
+    errors.push("cluster.etcd: subnet and advertisedSubnets exclude each other");
+  return errors;
 }
 
-function talosAccessErrors({ controlPlane }: MachineConfigFacts, main: ConfigDocument): string[] {
-  const enabled = isTrue(at(main, "machine", "features", "kubernetesTalosAPIAccess", "enabled"));
-  return enabled && !controlPlane
-    ? ["machine.features.kubernetesTalosAPIAccess is for control planes only"]
+/** Only the last partition may take the rest of a disk. */
+function diskErrors(main: ConfigDocument): string[] {
+  return objects(at(main, "machine", "disks")).flatMap((disk, index) => {
+    const sizes = objects(disk["partitions"]).map(({ size }) => textOf(size));
+    const early = sizes.slice(0, -1).some((size) => /^0*[a-z]*$/i.test(size));
+    return early ? [`machine.disks.${index}: only the last partition may be without size`] : [];
+  });
+}
+
+function cloudProviderErrors(main: ConfigDocument): string[] {
+  const provider: unknown = at(main, "cluster", "externalCloudProvider");
+  const manifests = texts(at(provider, "manifests"));
+  if (manifests.length === 0) return [];
+  if (!isTrue(at(provider, "enabled"))) return ["cluster.externalCloudProvider.manifests needs enabled"];
+  return manifests.some((entry) => endpointProblem(entry) !== undefined)
+    ? ["cluster.externalCloudProvider.manifests: an entry is no URL with a host"]
     : [];
 }
 
-/** Kubelet settings Talos sets itself and lets nobody override. */
-const protectedKubeletFields = new Set([
-  "apiVersion",
-  "kind",
-  "authentication",
-  "authorization",
-  "cgroupRoot",
-  "kubeletCgroups",
-  "systemCgroups",
-  "port",
-  "rotateCertificates",
-  "staticPodPath",
-]);
-
-function kubeletErrors(main: ConfigDocument): string[] {
-  const extra = at(main, "machine", "kubelet", "extraConfig");
-  if (!isObject(extra)) return [];
-  return Object.keys(extra)
-    .filter((key) => protectedKubeletFields.has(key))
-    .map((key) => `machine.kubelet.extraConfig.${key} cannot be overridden`);
+function talosAccessErrors({ controlPlane }: MachineConfigFacts, main: ConfigDocument): string[] {
+  const place = "machine.features.kubernetesTalosAPIAccess";
+  const access: unknown = at(main, "machine", "features", "kubernetesTalosAPIAccess");
+  if (!isTrue(at(access, "enabled"))) return [];
+  const errors: string[] = [];
+  if (!controlPlane) errors.push(`${place} is for control planes only`);
+  if (texts(at(access, "allowedRoles")).some((role) => !talosRoles.has(role)))
+    errors.push(`${place}.allowedRoles: an entry is no role of Talos`);
+  return errors;
 }

@@ -18,6 +18,7 @@ export type Shape =
       readonly orEmpty: boolean;
       test(text: string): boolean;
     }
+  | { readonly is: "either"; readonly what: string; test(value: unknown): boolean }
   | { readonly is: "list"; readonly of: Shape }
   | { readonly is: "map"; readonly of: Shape }
   | { readonly is: "object"; readonly fields: Readonly<Record<string, Shape>> }
@@ -29,6 +30,12 @@ export const bool: Shape = { is: "bool" };
 export const int: Shape = { is: "int" };
 /** A whole number from 0. */
 export const uint: Shape = { is: "uint" };
+/** A whole number from 0 that fits 32 bits. */
+export const uint32: Shape = {
+  is: "either",
+  what: "a whole number from 0 to 4294967295",
+  test: (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) < 2 ** 32,
+};
 /** A mapping whose content is Kubernetes' or another's business. */
 export const mapping: Shape = { is: "mapping" };
 /** Command line arguments: a text or a list of texts each. */
@@ -103,6 +110,24 @@ export const url = (...schemes: readonly string[]): Shape =>
     }
   });
 
+/** A port or a range of ports: `80`, `1000-2000`. */
+export const portRange: Shape = {
+  is: "either",
+  what: "a port or a range such as 1000-2000",
+  test: (value) =>
+    typeof value === "number"
+      ? Number.isInteger(value) && value >= 0 && value <= 65_535
+      : typeof value === "string" &&
+        /^\+?\d{1,5}-\+?\d{1,5}$/.test(value) &&
+        value.split("-").every((port) => Number(port) <= 65_535),
+};
+
+/** Bytes in hexadecimal, also with colons between them. */
+export const hex = matching("bytes in hexadecimal", (value) => {
+  const digits = value.replaceAll(":", "");
+  return digits.length % 2 === 0 && /^[0-9a-fA-F]*$/.test(digits);
+});
+
 /** Base64 in the standard alphabet, padded; line ends are skipped. */
 export const base64 = matching("base64", (value) => {
   const digits = value.replaceAll(/[\r\n]/g, "");
@@ -149,6 +174,9 @@ function visit(value: unknown, shape: Shape, minor: number, path: string, found:
     case "matching":
       if (!isScalar(value)) expect(shape.what);
       else if (!(value === "" && shape.orEmpty) && !shape.test(String(value))) expect(shape.what);
+      return;
+    case "either":
+      if (!shape.test(value)) expect(shape.what);
       return;
     case "args":
       if (!isObject(value)) return expect("a mapping");

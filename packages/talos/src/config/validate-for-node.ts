@@ -2,6 +2,7 @@
  * What only the node itself can check: that there is a disk to install on, and that the Kubernetes
  * images lie in the range its Talos release supports.
  */
+import { matchesGlob } from "./expression.ts";
 import { textOf, type MachineConfigFacts } from "./machine-config-facts.ts";
 import type { DiskSelector } from "./machine-config-options.ts";
 import { kubernetesRange, parseVersionContract } from "./version-contract.ts";
@@ -98,21 +99,6 @@ function matchesSelector(disk: CandidateDisk, selector: DiskSelector): boolean {
     matchesSize(disk.sizeBytes, textOf(selector.size)) &&
     matchesType(disk, selector.type)
   );
-}
-
-/** `*` stands for any text. Without regular expressions, so that no pattern is slow. */
-function matchesGlob(value: string, pattern: string): boolean {
-  const [first = "", ...rest] = pattern.split("*");
-  if (rest.length === 0) return value === pattern;
-  if (!value.startsWith(first)) return false;
-  let position = first.length;
-  const last = rest.pop() ?? "";
-  for (const part of rest) {
-    const found = value.indexOf(part, position);
-    if (found < 0) return false;
-    position = found + part.length;
-  }
-  return value.length - last.length >= position && value.endsWith(last);
 }
 
 const units: Readonly<Record<string, number>> = { "": 0, k: 1, m: 2, g: 3, t: 4, p: 5, e: 6 };

@@ -173,7 +173,7 @@ describe("rules", () => {
     [
       "an unknown volume",
       "apiVersion: v1alpha1\nkind: VolumeConfig\nname: DATA\n",
-      /STATE, EPHEMERAL or IMAGECACHE/,
+      /STATE, EPHEMERAL, IMAGECACHE/,
     ],
     [
       "encryption without keys",
@@ -198,12 +198,12 @@ describe("rules", () => {
     [
       "an address that is none",
       "machine: {network: {interfaces: [{interface: eth0, addresses: [nope]}]}}\n",
-      /an address is none/,
+      /addresses: an entry is no address/,
     ],
     [
       "a route to nowhere",
       "machine: {network: {interfaces: [{interface: eth0, routes: [{network: nope}]}]}}\n",
-      /route's network is none/,
+      /routes.0.network is no network/,
     ],
     [
       "a link without name and selector",
@@ -269,7 +269,67 @@ describe("rules", () => {
     [
       "an expression that does not close",
       "{apiVersion: v1alpha1, kind: OOMConfig, triggerExpression: '('}\n",
-      /triggerExpression is not an expression/,
+      /triggerExpression is not a valid expression/,
+    ],
+    [
+      "an expression about what there is not",
+      "{apiVersion: v1alpha1, kind: UserVolumeConfig, name: data, provisioning: {minSize: 1GB, diskSelector: {match: disk.colour == 'red'}}}\n",
+      /provisioning.diskSelector.match is not a valid expression: .*colour/,
+    ],
+    [
+      "an expression that is no answer",
+      "{apiVersion: v1alpha1, kind: UserVolumeConfig, name: data, provisioning: {minSize: 1GB, diskSelector: {match: disk.size}}}\n",
+      /it gives uint, not bool/,
+    ],
+    [
+      "an expression that compares numbers of two types",
+      "{apiVersion: v1alpha1, kind: UserVolumeConfig, name: data, provisioning: {minSize: 1GB, diskSelector: {match: disk.size > 1}}}\n",
+      /no matching overload/,
+    ],
+    [
+      "a port range that ends before it begins",
+      "{apiVersion: v1alpha1, kind: NetworkRuleConfig, name: web, portSelector: {ports: [20-10], protocol: tcp}}\n",
+      /ends before it begins/,
+    ],
+    [
+      "port ranges that overlap",
+      "{apiVersion: v1alpha1, kind: NetworkRuleConfig, name: web, portSelector: {ports: [80, 70-90], protocol: tcp}}\n",
+      /overlap/,
+    ],
+    [
+      "a port that is none",
+      "{apiVersion: v1alpha1, kind: NetworkRuleConfig, name: web, portSelector: {ports: ['80'], protocol: tcp}}\n",
+      /portSelector.ports.0: expected a port or a range/,
+    ],
+    [
+      "a routing rule on a reserved priority",
+      "{apiVersion: v1alpha1, kind: RoutingRuleConfig, name: '32766', table: 100}\n",
+      /reserved priority/,
+    ],
+    [
+      "a DUID nobody asked for",
+      "{apiVersion: v1alpha1, kind: DHCPv4Config, name: eth0, duidRaw: 00:01}\n",
+      /duidRaw needs clientIdentifier duid/,
+    ],
+    [
+      "a bond's setting of another mode",
+      "machine: {network: {interfaces: [{interface: bond0, bond: {mode: active-backup, interfaces: [eth0], lacpRate: fast}}]}}\n",
+      /lacpRate is for 802.3ad only/,
+    ],
+    [
+      "a link in two bonds",
+      "machine: {network: {interfaces: [{interface: bond0, bond: {mode: 802.3ad, interfaces: [eth0]}}, {interface: bond1, bond: {mode: 802.3ad, interfaces: [eth0]}}]}}\n",
+      /eth0 belongs to both bond0 and bond1/,
+    ],
+    [
+      "a time server said twice",
+      "machine: {time: {servers: [a.example]}}\n---\n{apiVersion: v1alpha1, kind: TimeSyncConfig, ntp: {servers: [b.example]}}\n",
+      /TimeSyncConfig conflicts with machine.time.servers/,
+    ],
+    [
+      "an image that nobody verifies",
+      "{apiVersion: v1alpha1, kind: ImageVerificationConfig, rules: [{image: 'ghcr.io/**'}]}\n",
+      /rules.0: one of keyless, publicKey, skip and deny is required/,
     ],
     [
       "encryption by nobody",
@@ -304,6 +364,66 @@ describe("rules", () => {
   ];
   for (const [name, patch, pattern] of cases) {
     test(`${name} is refused`, () => assert.match(patched(patch).join("; "), pattern));
+  }
+
+  const newest: readonly [string, string, RegExp][] = [
+    [
+      "a control plane's document on a worker",
+      "kind: KubeSchedulerConfig\nimage: a:1\n",
+      /for control planes only/,
+    ],
+    [
+      "an API server argument with a document of its own",
+      "kind: KubeAPIServerConfig\nextraArgs: {oidc-issuer-url: x}\n",
+      /use KubeAuthenticationConfig/,
+    ],
+    [
+      "subnets that do not fit each other",
+      "kind: KubeNetworkConfig\npodSubnets: [10.0.0.0/12, fd00::/48]\n",
+      /must be as many|more than 2/,
+    ],
+    [
+      "a subnet written from its middle",
+      "kind: KubeNetworkConfig\nserviceSubnets: [10.96.0.1/12]\n",
+      /not the first address/,
+    ],
+    [
+      "a volume group of nothing",
+      "kind: LVMVolumeGroupConfig\nname: pool\n",
+      /volumeSelector.match is required/,
+    ],
+    ["a file that Talos writes", "kind: EtcFileConfig\nname: ssl/x\n", /Talos writes itself/],
+    ["a file outside /etc", "kind: EtcFileConfig\nname: a/../../x\n", /path below \/etc/],
+    [
+      "containers that wait for each other",
+      "kind: ContainerConfig\nname: a\nimage: a:1\ndependsOn: {containers: [b]}\n---\napiVersion: v1alpha1\nkind: ContainerConfig\nname: b\nimage: b:1\ndependsOn: {containers: [a]}\n",
+      /a, b wait for each other/,
+    ],
+    [
+      "a resolver whose certificate nobody can check",
+      "kind: ResolverConfig\nnameservers: [{address: 1.1.1.1, protocol: DoT}]\n",
+      /tlsServerName is required/,
+    ],
+    ["a role there is not", "kind: KubeTalosAPIAccessConfig\nallowedRoles: [root]\n", /no role of Talos/],
+    [
+      "a legacy section beside its document",
+      "kind: UdevRulesConfig\n---\nmachine: {install: {disk: /dev/sda}}\n",
+      /UnattendedInstallConfig conflicts with machine.install/,
+    ],
+  ];
+  for (const [name, patch, pattern] of newest) {
+    test(`1.14: ${name} is refused`, () => {
+      const talosVersion = "v1.14.0";
+      const type = name.endsWith("worker") ? "worker" : "controlplane";
+      const text = generateMachineConfig({
+        ...options,
+        type,
+        talosVersion,
+        kubernetesVersion: "1.34.0",
+        patches: [`apiVersion: v1alpha1\n${patch}`],
+      });
+      assert.match(problems(text, "metal", { talosVersion }).join("; "), pattern);
+    });
   }
 
   test("keys of CAs belong to control planes only", () => {

@@ -10,8 +10,9 @@ import { isCoded } from "@kontinuum/std";
 import { documentId, isMainDocument, parseConfigDocuments, type ConfigDocument } from "./config-document.ts";
 import { documentErrors, documentWarnings } from "./document-rules.ts";
 import { documentKinds } from "./document-kinds.ts";
-import { mainErrors, type RuleContext } from "./main-rules.ts";
+import { mainErrors } from "./main-rules.ts";
 import { mainShape } from "./main-shape.ts";
+import type { RuleContext } from "./rules/rule.ts";
 import { misfits } from "./shape.ts";
 import { parseVersionContract, supportedContracts } from "./version-contract.ts";
 
@@ -63,7 +64,7 @@ export function validateMachineConfig(
   if (decodeErrors.length > 0) return failed(decodeErrors);
   const context: RuleContext = { mode, minor, installed: options.installed ?? false, documents };
   const { errors, warnings } = mainErrors(context);
-  errors.push(...documentErrors(documents));
+  errors.push(...documentErrors(context));
   warnings.push(...documentWarnings(documents));
   return { valid: errors.length === 0, decodeErrors: [], errors, warnings, documents };
 }

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file resource/block/block.proto.
  */
 export const file_resource_block_block: GenFile = /*@__PURE__*/
-  fileDesc("ChpyZXNvdXJjZS9ibG9jay9ibG9jay5wcm90bxIgdGFsb3MucmVzb3VyY2UuZGVmaW5pdGlvbnMuYmxvY2siuAEKCkRldmljZVNwZWMSDAoEdHlwZRgBIAEoCRINCgVtYWpvchgCIAEoAxINCgVtaW5vchgDIAEoAxIWCg5wYXJ0aXRpb25fbmFtZRgEIAEoCRIYChBwYXJ0aXRpb25fbnVtYmVyGAUgASgDEhIKCmdlbmVyYXRpb24YBiABKAMSEwoLZGV2aWNlX3BhdGgYByABKAkSDgoGcGFyZW50GAggASgJEhMKC3NlY29uZGFyaWVzGAkgAygJIssCCghEaXNrU3BlYxIMCgRzaXplGAEgASgEEg8KB2lvX3NpemUYAiABKAQSEwoLc2VjdG9yX3NpemUYAyABKAQSEAoIcmVhZG9ubHkYBCABKAgSDQoFbW9kZWwYBSABKAkSDgoGc2VyaWFsGAYgASgJEhAKCG1vZGFsaWFzGAcgASgJEgwKBHd3aWQYCCABKAkSEAoIYnVzX3BhdGgYCSABKAkSEgoKc3ViX3N5c3RlbRgKIAEoCRIRCgl0cmFuc3BvcnQYCyABKAkSEgoKcm90YXRpb25hbBgMIAEoCBINCgVjZHJvbRgNIAEoCBIQCghkZXZfcGF0aBgOIAEoCRITCgtwcmV0dHlfc2l6ZRgPIAEoCRIXCg9zZWNvbmRhcnlfZGlza3MYECADKAkSDAoEdXVpZBgRIAEoCRIQCghzeW1saW5rcxgSIAMoCSIzCg5TeXN0ZW1EaXNrU3BlYxIPCgdkaXNrX2lkGAEgASgJEhAKCGRldl9wYXRoGAIgASgJIsUEChBWb2x1bWVTdGF0dXNTcGVjEkEKBXBoYXNlGAEgASgOMjIudGFsb3MucmVzb3VyY2UuZGVmaW5pdGlvbnMuZW51bXMuQmxvY2tWb2x1bWVQaGFzZRIQCghsb2NhdGlvbhgCIAEoCRIVCg1lcnJvcl9tZXNzYWdlGAMgASgJEgwKBHV1aWQYBCABKAkSFgoOcGFydGl0aW9uX3V1aWQYBSABKAkSSgoOcHJlX2ZhaWxfcGhhc2UYBiABKA4yMi50YWxvcy5yZXNvdXJjZS5kZWZpbml0aW9ucy5lbnVtcy5CbG9ja1ZvbHVtZVBoYXNlEhcKD3BhcmVudF9sb2NhdGlvbhgHIAEoCRIXCg9wYXJ0aXRpb25faW5kZXgYCCABKAMSDAoEc2l6ZRgJIAEoBBJJCgpmaWxlc3lzdGVtGAogASgOMjUudGFsb3MucmVzb3VyY2UuZGVmaW5pdGlvbnMuZW51bXMuQmxvY2tGaWxlc3lzdGVtVHlwZRIWCg5tb3VudF9sb2NhdGlvbhgLIAEoCRJaChNlbmNyeXB0aW9uX3Byb3ZpZGVyGAwgASgOMj0udGFsb3MucmVzb3VyY2UuZGVmaW5pdGlvbnMuZW51bXMuQmxvY2tFbmNyeXB0aW9uUHJvdmlkZXJUeXBlEhMKC3ByZXR0eV9zaXplGA0gASgJEj8KBHR5cGUYECABKA4yMS50YWxvcy5yZXNvdXJjZS5kZWZpbml0aW9ucy5lbnVtcy5CbG9ja1ZvbHVtZVR5cGViBnByb3RvMw", [file_resource_enums_enums]);
+  fileDesc("ChpyZXNvdXJjZS9ibG9jay9ibG9jay5wcm90bxIgdGFsb3MucmVzb3VyY2UuZGVmaW5pdGlvbnMuYmxvY2siuAEKCkRldmljZVNwZWMSDAoEdHlwZRgBIAEoCRINCgVtYWpvchgCIAEoAxINCgVtaW5vchgDIAEoAxIWCg5wYXJ0aXRpb25fbmFtZRgEIAEoCRIYChBwYXJ0aXRpb25fbnVtYmVyGAUgASgDEhIKCmdlbmVyYXRpb24YBiABKAMSEwoLZGV2aWNlX3BhdGgYByABKAkSDgoGcGFyZW50GAggASgJEhMKC3NlY29uZGFyaWVzGAkgAygJIuUCCghEaXNrU3BlYxIMCgRzaXplGAEgASgEEg8KB2lvX3NpemUYAiABKAQSEwoLc2VjdG9yX3NpemUYAyABKAQSEAoIcmVhZG9ubHkYBCABKAgSDQoFbW9kZWwYBSABKAkSDgoGc2VyaWFsGAYgASgJEhAKCG1vZGFsaWFzGAcgASgJEgwKBHd3aWQYCCABKAkSEAoIYnVzX3BhdGgYCSABKAkSEgoKc3ViX3N5c3RlbRgKIAEoCRIRCgl0cmFuc3BvcnQYCyABKAkSEgoKcm90YXRpb25hbBgMIAEoCBINCgVjZHJvbRgNIAEoCBIQCghkZXZfcGF0aBgOIAEoCRITCgtwcmV0dHlfc2l6ZRgPIAEoCRIXCg9zZWNvbmRhcnlfZGlza3MYECADKAkSDAoEdXVpZBgRIAEoCRIQCghzeW1saW5rcxgSIAMoCRIYChBmaXJtd2FyZV92ZXJzaW9uGBMgASgJIqIDChREaXNjb3ZlcmVkVm9sdW1lU3BlYxIMCgRzaXplGAEgASgEEhMKC3NlY3Rvcl9zaXplGAIgASgEEg8KB2lvX3NpemUYAyABKAQSDAoEbmFtZRgEIAEoCRIMCgR1dWlkGAUgASgJEg0KBWxhYmVsGAYgASgJEhIKCmJsb2NrX3NpemUYByABKA0SHQoVZmlsZXN5c3RlbV9ibG9ja19zaXplGAggASgNEhMKC3Byb2JlZF9zaXplGAkgASgEEhYKDnBhcnRpdGlvbl91dWlkGAogASgJEhYKDnBhcnRpdGlvbl90eXBlGAsgASgJEhcKD3BhcnRpdGlvbl9sYWJlbBgMIAEoCRIXCg9wYXJ0aXRpb25faW5kZXgYDSABKAQSDAoEdHlwZRgOIAEoCRITCgtkZXZpY2VfcGF0aBgPIAEoCRIOCgZwYXJlbnQYECABKAkSEAoIZGV2X3BhdGgYESABKAkSFwoPcGFyZW50X2Rldl9wYXRoGBIgASgJEhMKC3ByZXR0eV9zaXplGBMgASgJEg4KBm9mZnNldBgUIAEoBCIzCg5TeXN0ZW1EaXNrU3BlYxIPCgdkaXNrX2lkGAEgASgJEhAKCGRldl9wYXRoGAIgASgJIsUEChBWb2x1bWVTdGF0dXNTcGVjEkEKBXBoYXNlGAEgASgOMjIudGFsb3MucmVzb3VyY2UuZGVmaW5pdGlvbnMuZW51bXMuQmxvY2tWb2x1bWVQaGFzZRIQCghsb2NhdGlvbhgCIAEoCRIVCg1lcnJvcl9tZXNzYWdlGAMgASgJEgwKBHV1aWQYBCABKAkSFgoOcGFydGl0aW9uX3V1aWQYBSABKAkSSgoOcHJlX2ZhaWxfcGhhc2UYBiABKA4yMi50YWxvcy5yZXNvdXJjZS5kZWZpbml0aW9ucy5lbnVtcy5CbG9ja1ZvbHVtZVBoYXNlEhcKD3BhcmVudF9sb2NhdGlvbhgHIAEoCRIXCg9wYXJ0aXRpb25faW5kZXgYCCABKAMSDAoEc2l6ZRgJIAEoBBJJCgpmaWxlc3lzdGVtGAogASgOMjUudGFsb3MucmVzb3VyY2UuZGVmaW5pdGlvbnMuZW51bXMuQmxvY2tGaWxlc3lzdGVtVHlwZRIWCg5tb3VudF9sb2NhdGlvbhgLIAEoCRJaChNlbmNyeXB0aW9uX3Byb3ZpZGVyGAwgASgOMj0udGFsb3MucmVzb3VyY2UuZGVmaW5pdGlvbnMuZW51bXMuQmxvY2tFbmNyeXB0aW9uUHJvdmlkZXJUeXBlEhMKC3ByZXR0eV9zaXplGA0gASgJEj8KBHR5cGUYECABKA4yMS50YWxvcy5yZXNvdXJjZS5kZWZpbml0aW9ucy5lbnVtcy5CbG9ja1ZvbHVtZVR5cGViBnByb3RvMw", [file_resource_enums_enums]);
 
 /**
  * @generated from message talos.resource.definitions.block.DeviceSpec
@@ -166,6 +166,11 @@ export type DiskSpec = Message<"talos.resource.definitions.block.DiskSpec"> & {
    * @generated from field: repeated string symlinks = 18;
    */
   symlinks: string[];
+
+  /**
+   * @generated from field: string firmware_version = 19;
+   */
+  firmwareVersion: string;
 };
 
 /**
@@ -174,6 +179,118 @@ export type DiskSpec = Message<"talos.resource.definitions.block.DiskSpec"> & {
  */
 export const DiskSpecSchema: GenMessage<DiskSpec> = /*@__PURE__*/
   messageDesc(file_resource_block_block, 1);
+
+/**
+ * @generated from message talos.resource.definitions.block.DiscoveredVolumeSpec
+ */
+export type DiscoveredVolumeSpec = Message<"talos.resource.definitions.block.DiscoveredVolumeSpec"> & {
+  /**
+   * @generated from field: uint64 size = 1;
+   */
+  size: bigint;
+
+  /**
+   * @generated from field: uint64 sector_size = 2;
+   */
+  sectorSize: bigint;
+
+  /**
+   * @generated from field: uint64 io_size = 3;
+   */
+  ioSize: bigint;
+
+  /**
+   * @generated from field: string name = 4;
+   */
+  name: string;
+
+  /**
+   * @generated from field: string uuid = 5;
+   */
+  uuid: string;
+
+  /**
+   * @generated from field: string label = 6;
+   */
+  label: string;
+
+  /**
+   * @generated from field: uint32 block_size = 7;
+   */
+  blockSize: number;
+
+  /**
+   * @generated from field: uint32 filesystem_block_size = 8;
+   */
+  filesystemBlockSize: number;
+
+  /**
+   * @generated from field: uint64 probed_size = 9;
+   */
+  probedSize: bigint;
+
+  /**
+   * @generated from field: string partition_uuid = 10;
+   */
+  partitionUuid: string;
+
+  /**
+   * @generated from field: string partition_type = 11;
+   */
+  partitionType: string;
+
+  /**
+   * @generated from field: string partition_label = 12;
+   */
+  partitionLabel: string;
+
+  /**
+   * @generated from field: uint64 partition_index = 13;
+   */
+  partitionIndex: bigint;
+
+  /**
+   * @generated from field: string type = 14;
+   */
+  type: string;
+
+  /**
+   * @generated from field: string device_path = 15;
+   */
+  devicePath: string;
+
+  /**
+   * @generated from field: string parent = 16;
+   */
+  parent: string;
+
+  /**
+   * @generated from field: string dev_path = 17;
+   */
+  devPath: string;
+
+  /**
+   * @generated from field: string parent_dev_path = 18;
+   */
+  parentDevPath: string;
+
+  /**
+   * @generated from field: string pretty_size = 19;
+   */
+  prettySize: string;
+
+  /**
+   * @generated from field: uint64 offset = 20;
+   */
+  offset: bigint;
+};
+
+/**
+ * Describes the message talos.resource.definitions.block.DiscoveredVolumeSpec.
+ * Use `create(DiscoveredVolumeSpecSchema)` to create a new message.
+ */
+export const DiscoveredVolumeSpecSchema: GenMessage<DiscoveredVolumeSpec> = /*@__PURE__*/
+  messageDesc(file_resource_block_block, 2);
 
 /**
  * @generated from message talos.resource.definitions.block.SystemDiskSpec
@@ -195,7 +312,7 @@ export type SystemDiskSpec = Message<"talos.resource.definitions.block.SystemDis
  * Use `create(SystemDiskSpecSchema)` to create a new message.
  */
 export const SystemDiskSpecSchema: GenMessage<SystemDiskSpec> = /*@__PURE__*/
-  messageDesc(file_resource_block_block, 2);
+  messageDesc(file_resource_block_block, 3);
 
 /**
  * @generated from message talos.resource.definitions.block.VolumeStatusSpec
@@ -277,5 +394,5 @@ export type VolumeStatusSpec = Message<"talos.resource.definitions.block.VolumeS
  * Use `create(VolumeStatusSpecSchema)` to create a new message.
  */
 export const VolumeStatusSpecSchema: GenMessage<VolumeStatusSpec> = /*@__PURE__*/
-  messageDesc(file_resource_block_block, 3);
+  messageDesc(file_resource_block_block, 4);
 
