@@ -161,6 +161,7 @@ test(
       const store = await openStore(postgres.url, edges);
       // Also when an assertion fails: an open store keeps the process alive.
       await using _closed = { [Symbol.asyncDispose]: () => store.close() };
+      await killing;
       // One more while the expiries are under way.
       const lastKill = site.killOne(kills);
       await store.txn({
@@ -170,7 +171,7 @@ test(
           value: "null",
         })),
       });
-      await Promise.all([killing, lastKill]);
+      await lastKill;
 
       const wanted = names.filter((name) => !doomed.some(({ spec }) => spec.name === name));
       for (const replica of site.replicas) {
