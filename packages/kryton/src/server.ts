@@ -5,7 +5,7 @@
  * belongs to this server and ends with it.
  */
 import { CodedError, messageOf, OutboundClient, type Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import type { Hono } from "hono";
 import { ApiKeyAuthenticator } from "./auth/api-keys.ts";
 import type { Authenticator } from "./auth/authenticator.ts";
@@ -137,6 +137,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     session,
     tools: {
       provider,
+      clock: edges.clock,
       documents,
       image: (id) => catalog.get(id),
       secrets: (machineId) => readSecrets(documents, sealer, machineId),

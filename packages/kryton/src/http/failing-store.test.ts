@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CodedError, seededRandom, systemEdges, type Random } from "@kontinuum/std";
-import { openStore, type Store } from "@kontinuum/storage";
+import { openStore, type Store } from "@kontinuum/storage/client";
 import { machineBody, start, until, type Answered } from "../kryton.fixture.ts";
 
 /** A store that loses one transaction in five: half of them before they happen, half after. */

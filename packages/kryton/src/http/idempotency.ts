@@ -7,7 +7,7 @@
  */
 import { createHash } from "node:crypto";
 import { messageOf, type Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import { z } from "zod";
 import { invalidRequest, KrytonError } from "../model/errors.ts";
 import type { AcceptedChange } from "../service/asking.ts";

@@ -76,3 +76,10 @@ export function labelsOf(query: URLSearchParams): { key: string; value: string |
     return at < 0 ? { key: text, value: undefined } : { key: text.slice(0, at), value: text.slice(at + 1) };
   });
 }
+
+/** A boolean of the query; absent is false. Anything but `true` and `false` is `INVALID_REQUEST`. */
+export function flagOf(query: URLSearchParams, name: string): boolean {
+  const value = query.get(name) || "false";
+  if (value !== "true" && value !== "false") throw invalidRequest(`${name} must be true or false`);
+  return value === "true";
+}

@@ -2,7 +2,7 @@
  * Everything a route may use.
  */
 import type { Edges, OutboundClient } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Tickets } from "../auth/tickets.ts";
 import type { ImageInventory } from "../catalog/inventory.ts";

@@ -33,6 +33,8 @@ export const eventTypes = [
   "io.kryton.machine.started",
   "io.kryton.machine.stopped",
   "io.kryton.machine.restarted",
+  "io.kryton.machine.paused",
+  "io.kryton.machine.resumed",
   "io.kryton.machine.updated",
   "io.kryton.machine.cloned",
   "io.kryton.machine.deleted",

@@ -14,6 +14,8 @@ export const operationKinds = [
   "start",
   "stop",
   "restart",
+  "pause",
+  "resume",
   "resize",
   "delete",
   "snapshot",
@@ -63,6 +65,8 @@ export const operationSchema = z
     parameters: z
       .object({
         force: z.boolean().optional(),
+        forceAfterSeconds: z.int().optional(),
+        start: z.boolean().optional(),
         snapshotId: z.string().optional(),
         snapshotName: z.string().optional(),
         sourceMachineId: z.string().optional(),

@@ -3,11 +3,12 @@
  * when nothing does, takes the claim for this replica so that it begins without another round trip.
  */
 import { uuidv7, type Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import { formatTime } from "../model/bytes.ts";
 import { KrytonError } from "../model/errors.ts";
-import type { Operation, OperationKind } from "../model/operation.ts";
+import { isFinal, operationSchema, type Operation, type OperationKind } from "../model/operation.ts";
 import { Change } from "../store/change.ts";
+import { Documents } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";
 import type { ReplicaSession } from "../store/session.ts";
 import type { MachineRecord } from "./record.ts";
@@ -122,10 +123,18 @@ export class Acceptance {
           lease,
         });
       }
-      return { operation, ended: (timeoutMs) => waiter.ended(timeoutMs) };
+      return { operation, ended: async (timeoutMs) => this.#told(id, await waiter.ended(timeoutMs)) };
     } catch (error) {
       refuse();
       throw error;
     }
+  }
+
+  /** The end with its operation. Whoever hears first that it left the queue does not know how it ended. */
+  async #told(id: string, end: End | undefined): Promise<End | undefined> {
+    if (!end || end.operation) return end;
+    const { store, edges } = this.#options;
+    const found = await new Documents(store, edges.log).get(keys.operation(id), operationSchema);
+    return found && isFinal(found.value) ? { ...end, operation: found.value } : end;
   }
 }

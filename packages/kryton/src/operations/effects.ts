@@ -5,6 +5,7 @@
  * record inside a fenced transaction, again if somebody else changed the record meanwhile. So an
  * effect is a pure function of the record: it may run more than once.
  */
+import type { Clock } from "@kontinuum/std";
 import type { CatalogImage, Image } from "../model/image.ts";
 import type { EventDraft, EventType } from "../model/event.ts";
 import { snapshotSchema, type Machine, type Snapshot } from "../model/machine.ts";
@@ -26,9 +27,13 @@ import { refOf, withObservation, type MachineRecord } from "./record.ts";
 /** Adds its writes and events to `change`; returns the machine's new record, or `undefined` when it is gone. */
 export type Effect = (record: MachineRecord, change: Change, nowMs: number) => MachineRecord | undefined;
 
+/** Time between two looks at a guest that shuts down, milliseconds. */
+const stopPollMs = 500;
+
 /** What an operation may use. */
 export interface Tools {
   readonly provider: Provider;
+  readonly clock: Clock;
   readonly documents: Documents;
   /** The catalog entry, or `undefined` when the image is no longer in it. */
   image(id: string): CatalogImage | undefined;
@@ -76,9 +81,14 @@ export async function perform(
       return create(operation, machine, tools, call);
     case "start":
       return observed(await provider.start(ref, call), "io.kryton.machine.started");
-    case "stop": {
-      const force = operation.parameters.force ?? false;
-      return observed(await provider.stop(ref, { force }, call), "io.kryton.machine.stopped");
+    case "stop":
+      return observed(await stop(operation, ref, tools, call), "io.kryton.machine.stopped");
+    case "pause":
+    case "resume": {
+      const work = provider[operation.kind]?.bind(provider);
+      if (!work) throw new ProviderError("unsupported", `this provider cannot ${operation.kind} machines`);
+      const type = operation.kind === "pause" ? "io.kryton.machine.paused" : "io.kryton.machine.resumed";
+      return observed(await work(ref, call), type);
     }
     case "restart":
       return observed(await restart(provider, ref, call), "io.kryton.machine.restarted");
@@ -92,9 +102,10 @@ export async function perform(
         snapshots.create(ref, which, call),
       );
     case "snapshot-restore":
-      return snapshotEffect(operation, tools, "io.kryton.snapshot.restored", (snapshots, which) =>
-        snapshots.restore(ref, which, call),
-      );
+      return snapshotEffect(operation, tools, "io.kryton.snapshot.restored", async (snapshots, which) => {
+        const seen = await snapshots.restore(ref, which, call);
+        return operation.parameters.start ? { ...seen, machine: await provider.start(ref, call) } : seen;
+      });
     case "snapshot-delete":
       return deleteSnapshot(operation, tools, ref, call);
   }
@@ -137,6 +148,25 @@ async function create(
 async function restart(provider: Provider, ref: MachineRef, call: ProviderCall): Promise<Observation> {
   if (!provider.restart) throw new ProviderError("unsupported", "this provider cannot restart machines");
   return provider.restart(ref, call);
+}
+
+/** Stops a machine: politely, by force, or politely with a limit after which force is used. */
+async function stop(
+  { parameters }: Operation,
+  ref: MachineRef,
+  { provider, clock }: Tools,
+  call: ProviderCall,
+): Promise<Observation> {
+  const { force = false, forceAfterSeconds } = parameters;
+  let seen: Observation | undefined = await provider.stop(ref, { force }, call);
+  if (force || forceAfterSeconds === undefined) return seen;
+  const deadline = clock.monotonic() + forceAfterSeconds * 1_000;
+  while (seen?.state !== "stopped" && clock.monotonic() < deadline) {
+    call.progress({ phase: "shutdown", message: "waiting for the guest to shut down" });
+    await clock.sleep(Math.min(stopPollMs, Math.max(0, deadline - clock.monotonic())), call.signal);
+    seen = await provider.observe(ref, call);
+  }
+  return seen?.state === "stopped" ? seen : provider.stop(ref, { force: true }, call);
 }
 
 function observed(seen: Observation, type: EventType): Effect {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemEdges, type Edges } from "@kontinuum/std";
-import { openStore, type Store } from "@kontinuum/storage";
+import { openStore, type Store } from "@kontinuum/storage/client";
 import { builtInCatalog } from "../catalog/catalog.ts";
 import { machineBody, until } from "../kryton.fixture.ts";
 import { createMachineSchema, type Machine } from "../model/machine.ts";
@@ -37,6 +37,7 @@ class Replica {
       session: this.session,
       tools: {
         provider,
+        clock: edges.clock,
         documents: this.documents,
         image: (id) => catalog.get(id),
         secrets: () => Promise.resolve({}),

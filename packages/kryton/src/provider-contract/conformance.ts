@@ -142,11 +142,26 @@ export function conformance(name: string, open: () => Promise<Subject>): void {
     assert.equal(provider.snapshots !== undefined, capabilities.snapshots, "snapshots");
     assert.equal(provider.console !== undefined, capabilities.console, "console");
     assert.equal(provider.restart !== undefined, capabilities.restart, "restart");
+    assert.equal(provider.pause !== undefined, capabilities.pause, "pause");
+    assert.equal(provider.resume !== undefined, capabilities.pause, "resume");
     assert.equal(provider.resize !== undefined, capabilities.resize, "resize");
     const request = await made(subject, "caps");
     await settled(provider, request, "running");
     if (provider.restart) {
       await provider.restart(request, patientCall);
+      await settled(provider, request, "running");
+    }
+    if (provider.pause && provider.resume) {
+      await provider.pause(request, patientCall);
+      await provider.pause(request, patientCall);
+      await settled(provider, request, "paused");
+      await provider.resume(request, patientCall);
+      await provider.resume(request, patientCall);
+      await settled(provider, request, "running");
+      await provider.stop(request, { force: false }, patientCall);
+      await settled(provider, request, "stopped");
+      await assert.rejects(provider.pause(request, patientCall), isKind("conflict"));
+      await provider.start(request, patientCall);
       await settled(provider, request, "running");
     }
     if (provider.snapshots) {

@@ -28,6 +28,7 @@ export interface Capabilities {
   readonly liveMigration: boolean;
   readonly console: boolean;
   readonly restart: boolean;
+  readonly pause: boolean;
   readonly forceStop: boolean;
   readonly resize: boolean;
   readonly clone: boolean;
@@ -212,6 +213,9 @@ export interface Provider {
   inventory(call: ProviderCall): AsyncIterable<Found>;
   start(machine: MachineRef, call: ProviderCall): Promise<Observation>;
   stop(machine: MachineRef, options: { readonly force: boolean }, call: ProviderCall): Promise<Observation>;
+  /** Freezes what runs, and thaws it; both or none. Pausing what does not run is a `conflict`. */
+  pause?(machine: MachineRef, call: ProviderCall): Promise<Observation>;
+  resume?(machine: MachineRef, call: ProviderCall): Promise<Observation>;
   restart?(machine: MachineRef, call: ProviderCall): Promise<Observation>;
   resize?(machine: MachineRef, size: Resize, call: ProviderCall): Promise<Observation>;
   delete(machine: MachineRef, call: ProviderCall): Promise<void>;

@@ -2,7 +2,7 @@
  * Providers by name: the one place that knows which exist.
  */
 import { CodedError, type Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { Config } from "../config/config.ts";
 import { DemoProvider } from "../providers/demo/demo-provider.ts";

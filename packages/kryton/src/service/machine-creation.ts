@@ -5,7 +5,7 @@
  * expiry, its sealed secrets and its operation are one transaction.
  */
 import type { Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import type { Catalog } from "../catalog/catalog.ts";
 import { formatTime } from "../model/bytes.ts";
 import { splitSecrets } from "../model/dockur-options.ts";

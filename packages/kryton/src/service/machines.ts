@@ -6,7 +6,7 @@
  * the final state when that sufficed, otherwise with the state in between.
  */
 import type { Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import type { Catalog } from "../catalog/catalog.ts";
 import { formatTime } from "../model/bytes.ts";
 import { invalidRequest } from "../model/errors.ts";
@@ -27,6 +27,7 @@ import { checkMinimums } from "./machine-checks.ts";
 import { MachineCreation } from "./machine-creation.ts";
 import { MachineReader } from "./machine-reader.ts";
 import { busy, goneSoon, nameTaken, throwIfFailed, unsupported } from "./machine-refusals.ts";
+import { checkRetriable, desiredAfter, retryChange } from "./machine-retry.ts";
 import { resizeTarget, revised } from "./machine-revision.ts";
 import { present } from "./machine-shape.ts";
 import { QuotaGuard } from "./quota-guard.ts";
@@ -105,9 +106,42 @@ export class MachineService {
     return this.#power(project, id, { kind: "start", parameters: {} }, "running", asking);
   }
 
-  stop(project: string, id: string, force: boolean, asking: Asking): Promise<Machine> {
-    if (force && !this.#options.provider.capabilities.forceStop) throw unsupported("force machines to stop");
-    return this.#power(project, id, { kind: "stop", parameters: force ? { force } : {} }, "stopped", asking);
+  /** Stops a machine: politely; by force; or politely for `forceAfterSeconds`, then by force. */
+  stop(
+    project: string,
+    id: string,
+    how: Pick<Operation["parameters"], "force" | "forceAfterSeconds">,
+    asking: Asking,
+  ): Promise<Machine> {
+    const forcing = how.force === true || how.forceAfterSeconds !== undefined;
+    if (forcing && !this.#options.provider.capabilities.forceStop)
+      throw unsupported("force machines to stop");
+    return this.#power(project, id, { kind: "stop", parameters: how }, "stopped", asking);
+  }
+
+  pause(project: string, id: string, asking: Asking): Promise<Machine> {
+    if (!this.#options.provider.capabilities.pause) throw unsupported("pause machines");
+    return this.#power(project, id, { kind: "pause", parameters: {} }, "running", asking);
+  }
+
+  resume(project: string, id: string, asking: Asking): Promise<Machine> {
+    if (!this.#options.provider.capabilities.pause) throw unsupported("resume machines");
+    return this.#power(project, id, { kind: "resume", parameters: {} }, "running", asking);
+  }
+
+  /** Does the work of an operation that failed or was cancelled once more, as a new operation. */
+  async retry(operation: Operation, requestedBy: string): Promise<Operation> {
+    checkRetriable(operation);
+    const { project, machineId, kind, parameters } = operation;
+    const accepted = await this.#attempt(project, machineId, async (found) => {
+      if (found.value.desired === "deleted") throw goneSoon(found.value.machine);
+      const change = await retryChange(operation, found, this.#documents, this.#quotas);
+      if (kind === "delete") change.include(await withdraw(this.#documents, machineId, this.#now()));
+      const record = { ...found.value, desired: desiredAfter(operation, found.value) };
+      const base = { record, modRevision: found.modRevision };
+      return this.#acceptance.accept(base, { kind, parameters, requestedBy }, change);
+    });
+    return accepted.operation;
   }
 
   restart(project: string, id: string, asking: Asking): Promise<Machine> {
@@ -127,7 +161,7 @@ export class MachineService {
   ): Promise<boolean> {
     const accepted = await this.#attempt(project, id, async (found) => {
       if (found.value.desired === "deleted") return "already";
-      const change = await withdraw(this.#documents, id, formatTime(this.#options.edges.clock.now()));
+      const change = await withdraw(this.#documents, id, this.#now());
       asking.record?.(change, { machineId: id });
       const base = {
         record: { ...found.value, desired: "deleted" as const },
@@ -203,6 +237,10 @@ export class MachineService {
       return this.#acceptance.accept(base, { ...wanted, requestedBy: asking.requestedBy }, change);
     });
     return this.#settled(project, id, accepted);
+  }
+
+  #now(): string {
+    return formatTime(this.#options.edges.clock.now());
   }
 
   async #write(base: Base, change: Change, renamed: boolean): Promise<"written" | undefined> {

@@ -2,7 +2,7 @@
  * Operations as callers see them: the queue and the history, cancelling, trying again.
  */
 import type { Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import { z } from "zod";
 import { formatTime } from "../model/bytes.ts";
 import { KrytonError } from "../model/errors.ts";
@@ -21,7 +21,14 @@ const maxScanned = 5_000;
 const scanPage = 500;
 const maxAttempts = 16;
 /** Kinds that leave nothing to tidy up when they never began. */
-const harmless: ReadonlySet<OperationKind> = new Set(["start", "stop", "restart", "resize"]);
+const harmless: ReadonlySet<OperationKind> = new Set([
+  "start",
+  "stop",
+  "restart",
+  "pause",
+  "resume",
+  "resize",
+]);
 
 /** What the service is made from. */
 export interface OperationServiceOptions {

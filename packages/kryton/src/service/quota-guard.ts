@@ -5,7 +5,7 @@
  * of them at the same time impossible, so the count cannot drift.
  */
 import type { Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import { formatTime } from "../model/bytes.ts";
 import type { Machine } from "../model/machine.ts";
 import type { Change } from "../store/change.ts";

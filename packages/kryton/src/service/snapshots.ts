@@ -2,7 +2,7 @@
  * Snapshots: records beside their machine, made, restored and removed by operations.
  */
 import type { Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import { formatTime } from "../model/bytes.ts";
 import { invalidRequest, KrytonError } from "../model/errors.ts";
 import { snapshotSchema, type Snapshot } from "../model/machine.ts";
@@ -92,8 +92,14 @@ export class SnapshotService {
     return (await this.#find(machineId, snapshot.id))?.value ?? snapshot;
   }
 
-  /** Puts the machine back to a snapshot. */
-  async restore(project: string, machineId: string, id: string, asking: Asking): Promise<Snapshot> {
+  /** Puts the machine back to a snapshot, and with `start` starts it then. */
+  async restore(
+    project: string,
+    machineId: string,
+    id: string,
+    start: boolean,
+    asking: Asking,
+  ): Promise<Snapshot> {
     const found = await this.#existing(project, machineId, id);
     if (found.value.state !== "ready" && found.value.state !== "restored") {
       throw new KrytonError("CONFLICT", `snapshot ${id} is ${found.value.state}, not ready`, {
@@ -107,7 +113,7 @@ export class SnapshotService {
       machineId,
       {
         kind: "snapshot-restore",
-        parameters: { snapshotId: id, snapshotName: found.value.name },
+        parameters: { snapshotId: id, snapshotName: found.value.name, ...(start ? { start } : {}) },
         requestedBy: asking.requestedBy,
       },
       () => {

@@ -39,7 +39,7 @@ async function workload(
         return;
       }
       const accepted = await site.insist(key, ({ machines }, asking) =>
-        verb === "stop" ? machines.stop("default", id, false, asking) : machines.start("default", id, asking),
+        verb === "stop" ? machines.stop("default", id, {}, asking) : machines.start("default", id, asking),
       );
       if (accepted) acknowledged.set(id, verb === "stop" ? "stopped" : "running");
     }

@@ -15,7 +15,7 @@ import {
   type Edges,
   type Random,
 } from "@kontinuum/std";
-import { openStore, prefixRange, type Store } from "@kontinuum/storage";
+import { openStore, prefixRange, type Store } from "@kontinuum/storage/client";
 import { builtInCatalog } from "../catalog/catalog.ts";
 import { EventLog } from "../events/event-log.ts";
 import { Keeper } from "../housekeeping/keeper.ts";
@@ -134,6 +134,7 @@ class Replica {
       session,
       tools: {
         provider,
+        clock: edges.clock,
         documents,
         image: (id) => catalog.get(id),
         secrets: () => Promise.resolve({}),

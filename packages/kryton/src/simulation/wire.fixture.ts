@@ -5,7 +5,7 @@
  * Every call to the store is a point at which a replica can die, before or after the call took effect.
  */
 import { CodedError, type Clock, type Random, type SimulatedClock, type Timer } from "@kontinuum/std";
-import type { Store, Watch, WatchBatch, WatchRequest } from "@kontinuum/storage";
+import type { Store, Watch, WatchBatch, WatchRequest } from "@kontinuum/storage/client";
 
 /** What may go wrong, as shares of calls, and how slow the store is. */
 export interface Weather {

@@ -131,13 +131,23 @@ export class KrytonClient {
   }
 
   /** Stop a machine. */
-  async stopMachine(id: string, query: { project?: string | readonly (string)[]; force?: boolean | readonly (boolean)[] } = {}, options: CallOptions = {}): Promise<Machine> {
+  async stopMachine(id: string, query: { project?: string | readonly (string)[]; force?: boolean | readonly (boolean)[]; forceAfterSeconds?: number | readonly (number)[] } = {}, options: CallOptions = {}): Promise<Machine> {
     return this.#exchange.read({ method: "POST", path: `/api/v1/machines/${encodeSegment(id)}/stop${encodeQuery(query)}`, accepted: [200], options }, "Machine");
   }
 
   /** Restart a machine. */
   async restartMachine(id: string, query: { project?: string | readonly (string)[] } = {}, options: CallOptions = {}): Promise<Machine> {
     return this.#exchange.read({ method: "POST", path: `/api/v1/machines/${encodeSegment(id)}/restart${encodeQuery(query)}`, accepted: [200], options }, "Machine");
+  }
+
+  /** Freeze a running machine. */
+  async pauseMachine(id: string, query: { project?: string | readonly (string)[] } = {}, options: CallOptions = {}): Promise<Machine> {
+    return this.#exchange.read({ method: "POST", path: `/api/v1/machines/${encodeSegment(id)}/pause${encodeQuery(query)}`, accepted: [200], options }, "Machine");
+  }
+
+  /** Let a paused machine go on. */
+  async resumeMachine(id: string, query: { project?: string | readonly (string)[] } = {}, options: CallOptions = {}): Promise<Machine> {
+    return this.#exchange.read({ method: "POST", path: `/api/v1/machines/${encodeSegment(id)}/resume${encodeQuery(query)}`, accepted: [200], options }, "Machine");
   }
 
   /** Create a machine with a copy of this one's disk. */
@@ -161,7 +171,7 @@ export class KrytonClient {
   }
 
   /** Put a machine back to a snapshot. */
-  async restoreSnapshot(id: string, sid: string, query: { project?: string | readonly (string)[] } = {}, options: CallOptions = {}): Promise<Snapshot> {
+  async restoreSnapshot(id: string, sid: string, query: { project?: string | readonly (string)[]; start?: boolean | readonly (boolean)[] } = {}, options: CallOptions = {}): Promise<Snapshot> {
     return this.#exchange.read({ method: "POST", path: `/api/v1/machines/${encodeSegment(id)}/snapshots/${encodeSegment(sid)}/restore${encodeQuery(query)}`, accepted: [202], options }, "Snapshot");
   }
 
@@ -193,6 +203,11 @@ export class KrytonClient {
   /** Cancel an operation (operator of its project). */
   async cancelOperation(id: string, options: CallOptions = {}): Promise<Operation> {
     return this.#exchange.read({ method: "POST", path: `/api/v1/operations/${encodeSegment(id)}/cancel`, accepted: [202], options }, "Operation");
+  }
+
+  /** Do what failed or was cancelled once more, as a new operation (operator of its project). */
+  async retryOperation(id: string, options: CallOptions = {}): Promise<Operation> {
+    return this.#exchange.read({ method: "POST", path: `/api/v1/operations/${encodeSegment(id)}/retry`, accepted: [202], options }, "Operation");
   }
 
   /** The queue and the history of a machine's provider work, newest first. */

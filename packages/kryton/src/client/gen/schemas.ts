@@ -12,7 +12,7 @@ export type AtlasResult = { readonly healthy: boolean; readonly configured: bool
 export type BlockDevice = { readonly name: string; readonly path: string; readonly size?: string | undefined; readonly model?: string | undefined; readonly mountpoint?: string | undefined; readonly recommended?: boolean | undefined; readonly blocked?: boolean | undefined; readonly blockReason?: string | undefined };
 
 /** Schema `Capabilities` of the machine API. */
-export type Capabilities = { readonly provider: string; readonly snapshots: boolean; readonly networks: boolean; readonly ttl: boolean; readonly liveMigration: boolean; readonly console: boolean; readonly goldenImages: boolean; readonly restart: boolean; readonly forceStop: boolean; readonly resize: boolean; readonly clone: boolean };
+export type Capabilities = { readonly provider: string; readonly snapshots: boolean; readonly networks: boolean; readonly ttl: boolean; readonly liveMigration: boolean; readonly console: boolean; readonly goldenImages: boolean; readonly restart: boolean; readonly pause: boolean; readonly forceStop: boolean; readonly resize: boolean; readonly clone: boolean };
 
 /** Schema `CloneMachine` of the machine API. */
 export type CloneMachine = { readonly name: string; readonly ttlMinutes?: number | undefined; readonly labels?: { readonly [key: string]: string } | undefined };
@@ -96,7 +96,7 @@ export type MachineOperations = { readonly items: readonly (Operation)[] };
 export type MachineSpec = { readonly name: string; readonly image: string; readonly initialization?: { readonly username?: string | undefined; readonly sshAuthorizedKeys?: readonly (string)[] | undefined } | undefined; readonly compute: { readonly cpu: number; readonly memoryMiB: number }; readonly disk: { readonly sizeGiB: number; readonly storageClass?: string | undefined; readonly volumeMode?: string | undefined }; readonly network?: { readonly networkId?: string | undefined } | undefined; readonly ttlMinutes?: number | undefined; readonly labels?: { readonly [key: string]: string } | undefined; readonly dockur?: DockurOptions | undefined };
 
 /** Schema `Operation` of the machine API. */
-export type Operation = { readonly id: string; readonly kind: "create" | "clone" | "start" | "stop" | "restart" | "resize" | "delete" | "snapshot" | "snapshot-restore" | "snapshot-delete"; readonly machineId: string; readonly machineName: string; readonly project: string; readonly state: "queued" | "running" | "succeeded" | "failed" | "cancelled"; readonly requestedBy: string; readonly attempt: number; readonly progressPercent: number; readonly phase?: string | undefined; readonly message?: string | undefined; readonly error?: { readonly code: string; readonly message: string; readonly retryClass: "retry" | "retry-elsewhere" | "needs-person" | "fatal" } | undefined; readonly cancelRequested?: boolean | undefined; readonly notBefore?: string | undefined; readonly createdAt: string; readonly startedAt?: string | undefined; readonly updatedAt: string; readonly finishedAt?: string | undefined; readonly parameters: { readonly force?: boolean | undefined; readonly snapshotId?: string | undefined; readonly snapshotName?: string | undefined; readonly sourceMachineId?: string | undefined; readonly reason?: "request" | "expired" | undefined; readonly cpu?: number | undefined; readonly memoryMiB?: number | undefined; readonly diskGiB?: number | undefined }; readonly avoidReplica?: string | undefined };
+export type Operation = { readonly id: string; readonly kind: "create" | "clone" | "start" | "stop" | "restart" | "pause" | "resume" | "resize" | "delete" | "snapshot" | "snapshot-restore" | "snapshot-delete"; readonly machineId: string; readonly machineName: string; readonly project: string; readonly state: "queued" | "running" | "succeeded" | "failed" | "cancelled"; readonly requestedBy: string; readonly attempt: number; readonly progressPercent: number; readonly phase?: string | undefined; readonly message?: string | undefined; readonly error?: { readonly code: string; readonly message: string; readonly retryClass: "retry" | "retry-elsewhere" | "needs-person" | "fatal" } | undefined; readonly cancelRequested?: boolean | undefined; readonly notBefore?: string | undefined; readonly createdAt: string; readonly startedAt?: string | undefined; readonly updatedAt: string; readonly finishedAt?: string | undefined; readonly parameters: { readonly force?: boolean | undefined; readonly forceAfterSeconds?: number | undefined; readonly start?: boolean | undefined; readonly snapshotId?: string | undefined; readonly snapshotName?: string | undefined; readonly sourceMachineId?: string | undefined; readonly reason?: "request" | "expired" | undefined; readonly cpu?: number | undefined; readonly memoryMiB?: number | undefined; readonly diskGiB?: number | undefined }; readonly avoidReplica?: string | undefined };
 
 /** Schema `OperationList` of the machine API. */
 export type OperationList = { readonly items: readonly (Operation)[]; readonly nextCursor?: string | undefined };
@@ -365,6 +365,9 @@ export const schemas: Readonly<Record<keyof Schemas, unknown>> = {
       "restart": {
         "type": "boolean"
       },
+      "pause": {
+        "type": "boolean"
+      },
       "forceStop": {
         "type": "boolean"
       },
@@ -384,6 +387,7 @@ export const schemas: Readonly<Record<keyof Schemas, unknown>> = {
       "console",
       "goldenImages",
       "restart",
+      "pause",
       "forceStop",
       "resize",
       "clone"
@@ -1714,6 +1718,8 @@ export const schemas: Readonly<Record<keyof Schemas, unknown>> = {
           "start",
           "stop",
           "restart",
+          "pause",
+          "resume",
           "resize",
           "delete",
           "snapshot",
@@ -1812,6 +1818,12 @@ export const schemas: Readonly<Record<keyof Schemas, unknown>> = {
         "type": "object",
         "properties": {
           "force": {
+            "type": "boolean"
+          },
+          "forceAfterSeconds": {
+            "type": "integer"
+          },
+          "start": {
             "type": "boolean"
           },
           "snapshotId": {

@@ -14,6 +14,7 @@ import {
   cursorAfter,
   cursorOf,
   cursorParameter,
+  flagOf,
   labelParameter,
   labelsOf,
   limitOf,
@@ -46,6 +47,19 @@ const summarySchema = z
   })
   .meta({ id: "Summary" });
 
+/** Longest wait of a stop before force, seconds. */
+const maxForceAfterSeconds = 3_600;
+
+function stopOf(force: boolean, after: string | undefined): { force?: boolean; forceAfterSeconds?: number } {
+  if (after === undefined) return force ? { force } : {};
+  const seconds = /^\d{1,4}$/.test(after) ? Number(after) : 0;
+  if (seconds < 1 || seconds > maxForceAfterSeconds) {
+    throw invalidRequest(`forceAfterSeconds must be a whole number from 1 to ${maxForceAfterSeconds}`);
+  }
+  if (force) throw invalidRequest("force and forceAfterSeconds exclude each other");
+  return { forceAfterSeconds: seconds };
+}
+
 /** The id of the machine a request is about. */
 export function idOf(call: { readonly params: Readonly<Record<string, string>> }): string {
   return call.params["id"] ?? "";
@@ -53,7 +67,7 @@ export function idOf(call: { readonly params: Readonly<Record<string, string>> }
 
 /** Machines: list, create, read, change, power, delete, sum up. */
 export function machineRoutes({ machines, metrics, provider }: Services): Route[] {
-  const power = (verb: "start" | "restart", summary: string): Route =>
+  const power = (verb: "start" | "restart" | "pause" | "resume", summary: string): Route =>
     route(
       {
         method: "POST",
@@ -166,18 +180,24 @@ export function machineRoutes({ machines, metrics, provider }: Services): Route[
         query: [
           projectParameter,
           { name: "force", description: "Cut the power instead of asking the guest.", schema: z.boolean() },
+          {
+            name: "forceAfterSeconds",
+            description: "Ask the guest, and cut the power when it has not obeyed after so many seconds.",
+            schema: z.int().min(1).max(maxForceAfterSeconds),
+          },
         ],
         answers: { 200: one },
       },
       async (call) => {
-        const force = call.query.get("force") ?? "false";
-        if (force !== "true" && force !== "false") throw invalidRequest("force must be true or false");
-        const machine = await machines.stop(call.project, idOf(call), force === "true", call.asking);
+        const how = stopOf(flagOf(call.query, "force"), call.query.get("forceAfterSeconds") || undefined);
+        const machine = await machines.stop(call.project, idOf(call), how, call.asking);
         metrics.operation("stop");
         return ok(machine);
       },
     ),
     power("restart", "Restart a machine."),
+    power("pause", "Freeze a running machine."),
+    power("resume", "Let a paused machine go on."),
     routeWithBody(
       {
         method: "POST",

@@ -35,6 +35,7 @@ const capabilitiesSchema = z
     console: z.boolean(),
     goldenImages: z.boolean(),
     restart: z.boolean(),
+    pause: z.boolean(),
     forceStop: z.boolean(),
     resize: z.boolean(),
     clone: z.boolean(),

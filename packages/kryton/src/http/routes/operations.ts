@@ -3,7 +3,7 @@
  */
 import { z } from "zod";
 import { invalidRequest } from "../../model/errors.ts";
-import { operationSchema, operationStates } from "../../model/operation.ts";
+import { operationSchema, operationStates, type Operation } from "../../model/operation.ts";
 import { allowed } from "../../model/principal.ts";
 import { KrytonError } from "../../model/errors.ts";
 import {
@@ -15,7 +15,7 @@ import {
   projectParameter,
 } from "../parameters.ts";
 import { ok } from "../reply.ts";
-import { route, type Route } from "../route.ts";
+import { route, type Call, type Route } from "../route.ts";
 import type { Services } from "../services.ts";
 import { idOf } from "./machines.ts";
 
@@ -25,8 +25,15 @@ const listSchema = z
   .object({ items: z.array(operationSchema), nextCursor: z.string().optional() })
   .meta({ id: "OperationList" });
 
-/** Operations: list, read, cancel. */
+/** Operations: list, read, cancel, retry. */
 export function operationRoutes({ operations, machines }: Services): Route[] {
+  const own = async (call: Pick<Call<unknown>, "principal" | "params">): Promise<Operation> => {
+    const { value } = await operations.find(call.principal, idOf(call));
+    if (allowed(call.principal, "operator", value.project)) return value;
+    throw new KrytonError("FORBIDDEN", "this needs the role operator", {
+      hint: "Ask an administrator for it.",
+    });
+  };
   return [
     route(
       {
@@ -77,15 +84,21 @@ export function operationRoutes({ operations, machines }: Services): Route[] {
         access: { kind: "any" },
         answers: { 202: one },
       },
-      async (call) => {
-        const found = await operations.find(call.principal, idOf(call));
-        if (!allowed(call.principal, "operator", found.value.project)) {
-          throw new KrytonError("FORBIDDEN", "this needs the role operator", {
-            hint: "Ask an administrator for it.",
-          });
-        }
-        return { status: 202, json: await operations.cancel(found.value.id) };
+      async (call) => ({ status: 202, json: await operations.cancel((await own(call)).id) }),
+    ),
+    route(
+      {
+        method: "POST",
+        path: "/api/v1/operations/{id}/retry",
+        group,
+        summary: "Do what failed or was cancelled once more, as a new operation (operator of its project).",
+        access: { kind: "any" },
+        answers: { 202: one },
       },
+      async (call) => ({
+        status: 202,
+        json: await machines.retry(await own(call), call.principal.name),
+      }),
     ),
     route(
       {

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { boundedText } from "../../model/bytes.ts";
 import { snapshotSchema } from "../../model/machine.ts";
 import { maxSnapshotName } from "../../service/snapshots.ts";
-import { projectParameter } from "../parameters.ts";
+import { flagOf, projectParameter } from "../parameters.ts";
 import { noContent, ok } from "../reply.ts";
 import { route, routeWithBody, type Route } from "../route.ts";
 import type { Services } from "../services.ts";
@@ -59,12 +59,21 @@ export function snapshotRoutes({ snapshots, metrics }: Services): Route[] {
         group,
         summary: "Put a machine back to a snapshot.",
         access: { kind: "project", role: "operator", from: "query" },
-        query,
+        query: [
+          ...query,
+          { name: "start", description: "Start the machine afterwards.", schema: z.boolean() },
+        ],
         answers: { 202: { description: "The snapshot.", schema: snapshotSchema } },
       },
       async (call) => {
         const { project, params, asking } = call;
-        const snapshot = await snapshots.restore(project, idOf(call), params["sid"] ?? "", asking);
+        const snapshot = await snapshots.restore(
+          project,
+          idOf(call),
+          params["sid"] ?? "",
+          flagOf(call.query, "start"),
+          asking,
+        );
         metrics.operation("snapshot-restore");
         return { status: 202, json: snapshot };
       },

@@ -7,7 +7,7 @@
  * completes at once. Addresses are never handed out twice.
  */
 import { messageOf, type Edges } from "@kontinuum/std";
-import { prefixRange, type Store } from "@kontinuum/storage";
+import { prefixRange, type Store } from "@kontinuum/storage/client";
 import { z } from "zod";
 import { machineSpecSchema, type MachineSpec } from "../../model/machine.ts";
 import {
@@ -33,7 +33,7 @@ const guestSchema = z.object({
   id: z.string(),
   project: z.string(),
   spec: machineSpecSchema,
-  power: z.enum(["running", "stopped"]),
+  power: z.enum(["running", "stopped", "paused"]),
   address: z.string(),
   addressKey: z.string(),
   message: z.string(),
@@ -68,6 +68,7 @@ export class DemoProvider implements Provider {
     liveMigration: false,
     console: false,
     restart: true,
+    pause: true,
     forceStop: true,
     resize: true,
     clone: true,
@@ -207,6 +208,14 @@ export class DemoProvider implements Provider {
     return this.start(machine, call);
   }
 
+  async pause(machine: MachineRef, call?: ProviderCall): Promise<Observation> {
+    return this.#freeze(machine, "paused", call);
+  }
+
+  async resume(machine: MachineRef, call?: ProviderCall): Promise<Observation> {
+    return this.#freeze(machine, "running", call);
+  }
+
   async resize(machine: MachineRef, size: Resize, call?: ProviderCall): Promise<Observation> {
     const resized = (spec: MachineSpec): MachineSpec => ({
       ...spec,
@@ -227,6 +236,19 @@ export class DemoProvider implements Provider {
       .deletePrefix(keys.demoSnapshot(machine.id))
       .commit(this.#store, this.#edges);
     if (!gone.succeeded) await this.#stillHeld(call);
+  }
+
+  async #freeze(
+    machine: MachineRef,
+    power: "paused" | "running",
+    call: ProviderCall | undefined,
+  ): Promise<Observation> {
+    const guest = await this.#change(machine, call, (g) => {
+      if (g.power !== "stopped") return { ...g, power };
+      const verb = power === "paused" ? "paused" : "resumed";
+      throw new ProviderError("conflict", `the machine is stopped: only one that runs can be ${verb}`);
+    });
+    return observationOf(guest);
   }
 
   async #boot(guest: Guest, call: ProviderCall): Promise<Guest> {
