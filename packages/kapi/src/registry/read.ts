@@ -132,25 +132,21 @@ interface PageQuery {
 
 function pageOfCache(store: ResourceStore, query: PageQuery, revision: number): ListPage {
   const { cache } = store;
-  const { start, end } = cache.bounds(query.scope, query.from);
+  const { scope, limit, selective, matches } = query;
   const entries: CacheEntry[] = [];
   const broken: CacheEntry[] = [];
-  let index = start;
-  for (; index < end; index++) {
-    if (query.limit > 0 && entries.length === query.limit) break;
-    const entry = cache.entryAt(index);
-    if (!entry) continue;
-    if (entry.error !== undefined) broken.push(entry);
-    else if (query.matches(entry)) entries.push(entry);
-  }
-  // With a selector the rest may hold no match at all: look before promising another page.
-  let more = index < end;
-  if (more && query.selective) {
-    more = false;
-    for (let i = index; i < end && !more; i++) {
-      const entry = cache.entryAt(i);
-      more = entry !== undefined && entry.error === undefined && query.matches(entry);
+  /** Key of the first entry that is not on this page. */
+  let next: string | undefined;
+  for (const entry of cache.range(scope, query.from)) {
+    const isSelected = entry.error === undefined && matches(entry);
+    if (limit > 0 && entries.length === limit) {
+      // With a selector the rest may hold no match at all: look before promising another page.
+      if (selective && !isSelected) continue;
+      next = entry.key;
+      break;
     }
+    if (isSelected) entries.push(entry);
+    else if (entry.error !== undefined) broken.push(entry);
   }
   const last = entries.at(-1);
   return {
@@ -159,8 +155,10 @@ function pageOfCache(store: ResourceStore, query: PageQuery, revision: number): 
     broken,
     revision,
     continueToken:
-      more && last ? encodeContinue({ revision, start: last.key.slice(query.scope.length) }) : undefined,
-    remaining: more && !query.selective ? end - index : undefined,
+      next !== undefined && last
+        ? encodeContinue({ revision, start: last.key.slice(scope.length) })
+        : undefined,
+    remaining: next !== undefined && !selective ? cache.count(scope, next) : undefined,
   };
 }
 

@@ -9,6 +9,7 @@
  */
 import { CodedError, isCoded, messageOf, type Clock, type Log } from "@kontinuum/std";
 import { prefixRange, type KeyValue, type Store, type Watch } from "@kontinuum/storage";
+import { EntryIndex } from "./entry-index.ts";
 import type { CacheEntry } from "./entry.ts";
 import { EventRing, type CacheEvent } from "./ring.ts";
 import { Rounds } from "./rounds.ts";
@@ -51,8 +52,7 @@ export class ResourceCache {
   readonly #stop = new AbortController();
   readonly #listeners = new Set<CacheListener>();
   readonly #rounds: Rounds;
-  #entries = new Map<string, CacheEntry>();
-  #keys: string[] = [];
+  #entries = new EntryIndex();
   #ring = new EventRing(0);
   #revision = 0;
   #lastChange = 0;
@@ -139,31 +139,25 @@ export class ResourceCache {
   }
 
   get size(): number {
-    return this.#keys.length;
+    return this.#entries.size;
   }
 
-  /** Index range of the keys below `prefix`, optionally only those at or after `from`. */
-  bounds(prefix: string, from?: string): { readonly start: number; readonly end: number } {
-    const start = this.#lowerBound(from === undefined || from < prefix ? prefix : from);
-    const end = prefix === this.prefix ? this.#keys.length : this.#lowerBound(`${prefix}\uffff`);
-    return { start: Math.min(start, end), end };
+  /**
+   * The entries below `prefix`, optionally only those at or after the key `from`, in key order. To be read at once: the
+   * cache must not change meanwhile.
+   */
+  range(prefix: string, from: string = prefix): Iterable<CacheEntry> {
+    return this.#entries.range(from < prefix ? prefix : from, `${prefix}\uffff`);
   }
 
-  /** The entry at an index of the ordered keys. */
-  entryAt(index: number): CacheEntry | undefined {
-    const key = this.#keys[index];
-    return key === undefined ? undefined : this.#entries.get(key);
+  /** How many entries {@link range} would give. */
+  count(prefix: string, from: string = prefix): number {
+    return this.#entries.count(from < prefix ? prefix : from, `${prefix}\uffff`);
   }
 
   /** All entries below a prefix, in key order. */
   list(prefix: string = this.prefix): CacheEntry[] {
-    const { start, end } = this.bounds(prefix);
-    const out: CacheEntry[] = [];
-    for (let i = start; i < end; i++) {
-      const entry = this.entryAt(i);
-      if (entry) out.push(entry);
-    }
-    return out;
+    return [...this.range(prefix)];
   }
 
   /** Makes the next read of this cache linearizable. */
@@ -252,7 +246,7 @@ export class ResourceCache {
   async #load(): Promise<void> {
     const { store, prefix, decode } = this.#options;
     const { end } = prefixRange(prefix);
-    const entries = new Map<string, CacheEntry>();
+    const entries: CacheEntry[] = [];
     let revision = 0;
     let from: Buffer = Buffer.from(prefix);
     for (;;) {
@@ -264,15 +258,14 @@ export class ResourceCache {
       for (const kv of page.kvs) {
         const entry = decode(kv);
         this.#logBroken(entry);
-        entries.set(entry.key, entry);
+        entries.push(entry);
       }
       const last = page.kvs.at(-1);
       if (!page.more || !last) break;
       from = Buffer.concat([last.key, Buffer.from([0])]);
     }
     const again = this.#revision > 0;
-    this.#entries = entries;
-    this.#keys = [...entries.keys()].sort(compareKeys);
+    this.#entries = new EntryIndex(entries);
     this.#ring = new EventRing(revision);
     this.#lastChange = 0;
     this.#loadedRevision = revision;
@@ -306,17 +299,15 @@ export class ResourceCache {
 
   #apply(type: "put" | "delete", kv: KeyValue): void {
     const key = kv.key.toString("utf8");
-    const previous = this.#entries.get(key);
+    let previous: CacheEntry | undefined;
     let entry: CacheEntry | undefined;
     if (type === "delete") {
+      previous = this.#entries.delete(key);
       if (!previous) return;
-      this.#entries.delete(key);
-      this.#keys.splice(this.#lowerBound(key), 1);
     } else {
       entry = this.#options.decode(kv);
       this.#logBroken(entry);
-      if (!previous) this.#keys.splice(this.#lowerBound(key), 0, key);
-      this.#entries.set(key, entry);
+      previous = this.#entries.set(entry);
     }
     this.#lastChange = kv.modRevision;
     const event: CacheEvent = {
@@ -341,18 +332,6 @@ export class ResourceCache {
     if (waiting.length > 0) this.#watch?.progress();
   }
 
-  #lowerBound(key: string): number {
-    let low = 0;
-    let high = this.#keys.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const other = this.#keys[middle];
-      if (other !== undefined && other < key) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
   #logBroken(entry: CacheEntry): void {
     if (entry.error === undefined) return;
     this.#options.log.error("a stored object can't be decoded", {
@@ -365,8 +344,4 @@ export class ResourceCache {
   get failure(): unknown {
     return this.#failure;
   }
-}
-
-function compareKeys(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
