@@ -12,6 +12,7 @@ import type { Authenticator } from "./auth/authenticator.ts";
 import { disabledAuthenticator } from "./auth/disabled.ts";
 import { FailureLimit } from "./auth/failure-limit.ts";
 import { openProxyAuthenticator } from "./auth/proxy.ts";
+import { KeyUse } from "./auth/key-use.ts";
 import { TicketKeys } from "./auth/ticket-keys.ts";
 import { Tickets } from "./auth/tickets.ts";
 import { builtInCatalog, loadCatalog } from "./catalog/catalog.ts";
@@ -193,6 +194,8 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     holds: (issuer) => authenticator.stillValid(issuer),
     secure: () => tls !== undefined || config.publicUrl.startsWith("https://"),
   });
+  const keyUse = new KeyUse(store, edges);
+  authenticator.onUse?.((name) => keyUse.used(name));
   const snapshots = new SnapshotService({ store, edges, provider, machines });
   const services: Services = {
     store,
@@ -200,6 +203,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     config,
     provider,
     authenticator,
+    keyUse,
     tickets,
     inventory,
     machines,
@@ -295,6 +299,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
         observer.run(stopping.signal),
         webhooks.run(stopping.signal),
         settings.run(stopping.signal),
+        keyUse.run(stopping.signal),
         ...(setup ? [setup.run(stopping.signal)] : []),
       );
       url = await listen(server, config, tls !== undefined);

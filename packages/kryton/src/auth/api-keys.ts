@@ -10,7 +10,8 @@ import { readFile, stat } from "node:fs/promises";
 import { CodedError, messageOf, type Edges, type Timer } from "@kontinuum/std";
 import { z } from "zod";
 import { roles, type Principal } from "../model/principal.ts";
-import { bearerToken, type AuthRequest, type Authenticator } from "./authenticator.ts";
+import { formatTime } from "../model/bytes.ts";
+import { bearerToken, type AuthRequest, type Authenticator, type Holder } from "./authenticator.ts";
 
 /** How often the file is looked at, milliseconds. */
 export const reloadEveryMs = 2_000;
@@ -67,6 +68,7 @@ export class ApiKeyAuthenticator implements Authenticator {
   readonly #path: string;
   readonly #edges: Edges;
   readonly #listeners: (() => void)[] = [];
+  #used: (name: string) => void = () => {};
   #keys: readonly ApiKey[];
   #stamp: string;
   #timer: Timer | undefined;
@@ -98,7 +100,22 @@ export class ApiKeyAuthenticator implements Authenticator {
     let found: ApiKey | undefined;
     for (const key of this.#keys) if (timingSafeEqual(key.digest, digest)) found ??= key;
     const live = found && found.expiresMs > this.#edges.clock.now();
-    return Promise.resolve(live ? found?.principal : undefined);
+    if (!live || !found) return Promise.resolve(undefined);
+    this.#used(found.principal.name);
+    return Promise.resolve(found.principal);
+  }
+
+  onUse(listener: (name: string) => void): void {
+    this.#used = listener;
+  }
+
+  holders(): readonly Holder[] {
+    return this.#keys.map(({ principal: { name, role, projects }, expiresMs }) => ({
+      name,
+      role,
+      projects,
+      ...(expiresMs === Infinity ? {} : { expiresAt: formatTime(expiresMs) }),
+    }));
   }
 
   stillValid(principal: Principal): boolean {

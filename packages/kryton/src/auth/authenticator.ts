@@ -13,6 +13,12 @@ export interface AuthRequest {
   readonly remoteAddress: string;
 }
 
+/** Somebody who has a credential of a list that this authenticator knows. */
+export interface Holder extends Pick<Principal, "name" | "role" | "projects"> {
+  /** RFC 3339. */
+  readonly expiresAt?: string;
+}
+
 /** Recognises callers. */
 export interface Authenticator {
   /** Shown in discovery: `disabled`, `apikey`, `proxy`, or what the embedding program calls it. */
@@ -22,6 +28,10 @@ export interface Authenticator {
   stillValid(principal: Principal): boolean;
   /** Calls back whenever `stillValid` may have changed. */
   onChange?(listener: () => void): void;
+  /** Calls back with the holder's name whenever a listed credential was used. */
+  onUse?(listener: (name: string) => void): void;
+  /** Everybody on the list, where there is one. */
+  holders?(): readonly Holder[];
   close?(): void;
 }
 

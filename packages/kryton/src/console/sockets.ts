@@ -52,6 +52,15 @@ export class ConsoleSockets {
         throw new KrytonError("UNSUPPORTED", "this machine has a web console, no VNC");
       const abort = new AbortController();
       const guest = await target.connect(abort.signal);
+      this.#services.edges.log.info("audit", {
+        user: principal.name,
+        role: principal.role,
+        project,
+        action: "open console",
+        id: machineId.slice(0, 128),
+        address: incoming.socket.remoteAddress ?? "",
+        request_id: requestId,
+      });
       this.#server.handleUpgrade(incoming, socket, head, (browser) => this.#relay(browser, guest, principal));
     } catch (thrown) {
       refuse(socket, thrown, requestId);

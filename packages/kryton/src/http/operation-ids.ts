@@ -58,6 +58,7 @@ export const operationIds: Readonly<Record<string, string>> = {
   "GET /api/v1/operations/{id}": "getOperation",
   "POST /api/v1/operations/{id}/cancel": "cancelOperation",
   "POST /api/v1/operations/{id}/retry": "retryOperation",
+  "GET /api/v1/api-keys": "listApiKeys",
   "GET /api/v1/events": "listEvents",
   "GET /api/v1/events/stream": "streamEvents",
   "GET /api/v1/webhooks": "listWebhooks",

@@ -42,6 +42,13 @@ export interface Request {
   readonly params: Readonly<Record<string, string>>;
 }
 
+/** What is known of a caller by the time a request is answered; empty while it is not. */
+interface Asker {
+  name: string;
+  role: string;
+  project: string;
+}
+
 /** See the module comment. */
 export class Pipeline {
   readonly #options: PipelineOptions;
@@ -52,11 +59,32 @@ export class Pipeline {
 
   /** Serves a route; failures become the error envelope. */
   async serve(route: Route, request: Request): Promise<Outcome> {
+    const asker: Asker = { name: "", role: "", project: "" };
+    let outcome: Outcome;
     try {
-      return await this.#serve(route, request);
+      outcome = await this.#serve(route, request, asker);
     } catch (thrown) {
-      return this.failed(thrown, request);
+      outcome = this.failed(thrown, request);
     }
+    if (route.method !== "GET") this.#audit(route, request, asker, outcome);
+    return outcome;
+  }
+
+  /** One line for every request that could change something: who asked for what, and what came of it. */
+  #audit({ method, path }: Route, request: Request, asker: Asker, outcome: Outcome): void {
+    const status = outcome === alreadySent ? request.outgoing.statusCode : outcome.status;
+    this.#options.edges.log.info("audit", {
+      user: asker.name,
+      role: asker.role,
+      project: asker.project,
+      action: `${method} ${path}`,
+      ...Object.fromEntries(
+        Object.entries(request.params).map(([name, value]) => [name, value.slice(0, 128)]),
+      ),
+      status,
+      address: request.incoming.socket.remoteAddress ?? "",
+      request_id: request.requestId,
+    });
   }
 
   /** The answer to a failure; what nobody expected is logged with its cause. */
@@ -140,15 +168,18 @@ export class Pipeline {
     return principal;
   }
 
-  async #serve(route: Route, request: Request): Promise<Outcome> {
+  async #serve(route: Route, request: Request, asker: Asker): Promise<Outcome> {
     const { incoming } = request;
     if (route.access.kind === "public") {
       return route.open(Buffer.alloc(0)).run(this.#call(request, nobody, "", { requestedBy: "" }));
     }
     const principal = await this.admit(request);
+    asker.name = principal.name;
+    asker.role = principal.role;
     const body = route.takesBody ? await readBody(incoming, request.outgoing) : Buffer.alloc(0);
     const opened = route.open(body);
     const project = this.#authorize(route, principal, request, opened);
+    asker.project = project;
     const key = incoming.headers["idempotency-key"];
     if (typeof key === "string" && route.method !== "GET") {
       const target = incoming.url ?? "";

@@ -2,6 +2,7 @@
  * Every route of the API.
  */
 import type { Route } from "./route.ts";
+import { apiKeyRoutes } from "./routes/api-keys.ts";
 import { consoleRoutes } from "./routes/console.ts";
 import { discoveryRoutes } from "./routes/discovery.ts";
 import { eventRoutes } from "./routes/events.ts";
@@ -26,6 +27,7 @@ export function allRoutes(services: Services): readonly Route[] {
     ...snapshotRoutes(services),
     ...consoleRoutes(services),
     ...operationRoutes(services),
+    ...apiKeyRoutes(services),
     ...eventRoutes(services),
     ...webhookRoutes(services),
     ...settingsRoutes(services),

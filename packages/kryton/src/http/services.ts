@@ -4,6 +4,7 @@
 import type { Edges, OutboundClient } from "@kontinuum/std";
 import type { Store } from "@kontinuum/storage/client";
 import type { Authenticator } from "../auth/authenticator.ts";
+import type { KeyUse } from "../auth/key-use.ts";
 import type { Tickets } from "../auth/tickets.ts";
 import type { ImageInventory } from "../catalog/inventory.ts";
 import type { Config } from "../config/config.ts";
@@ -29,6 +30,7 @@ export interface Services {
   readonly config: Config;
   readonly provider: Provider;
   readonly authenticator: Authenticator;
+  readonly keyUse: KeyUse;
   readonly tickets: Tickets;
   readonly inventory: ImageInventory;
   readonly machines: MachineService;

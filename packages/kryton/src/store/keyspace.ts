@@ -41,7 +41,8 @@ export const keys = {
   idempotencies: `${root}/idempotency/`,
   golden: (id = "") => `${root}/golden/${id}`,
   storageSetup: `${root}/storage-setup`,
-  apiKeyUse: (name: string) => `${root}/api-key-use/${name}`,
+  /** By the SHA-256 of the key's name. */
+  apiKeyUse: (name = "") => `${root}/api-key-use/${name}`,
   demoGuest: (id = "") => `${root}/demo/guests/${id}`,
   demoAddress: (n: string) => `${root}/demo/addresses/${n}`,
   demoAddresses: `${root}/demo/addresses/`,

@@ -3,6 +3,7 @@
  */
 import { encodeQuery, encodeSegment, type CallOptions, type Exchange } from "../exchange.ts";
 import type {
+  ApiKeyList,
   AtlasConfig,
   AtlasResult,
   Capabilities,
@@ -213,6 +214,11 @@ export class KrytonClient {
   /** The queue and the history of a machine's provider work, newest first. */
   async listMachineOperations(id: string, query: { project?: string | readonly (string)[] } = {}, options: CallOptions = {}): Promise<MachineOperations> {
     return this.#exchange.read({ method: "GET", path: `/api/v1/machines/${encodeSegment(id)}/operations${encodeQuery(query)}`, accepted: [200], options }, "MachineOperations");
+  }
+
+  /** API keys of the keys file, without their digests, and when each was last used. */
+  async listApiKeys(options: CallOptions = {}): Promise<ApiKeyList> {
+    return this.#exchange.read({ method: "GET", path: `/api/v1/api-keys`, accepted: [200], options }, "ApiKeyList");
   }
 
   /** What happened, newest first. */

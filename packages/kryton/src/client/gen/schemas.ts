@@ -2,6 +2,12 @@
  * The schemas of the machine API. Generated from its routes by `client/generate.ts`; do not edit.
  */
 
+/** Schema `ApiKey` of the machine API. */
+export type ApiKey = { readonly name: string; readonly role: "viewer" | "operator" | "admin"; readonly projects: readonly (string)[]; readonly expiresAt?: string | undefined; readonly lastUsedAt?: string | undefined };
+
+/** Schema `ApiKeyList` of the machine API. */
+export type ApiKeyList = { readonly items: readonly (ApiKey)[] };
+
 /** Schema `AtlasConfig` of the machine API. */
 export type AtlasConfig = { readonly enabled?: boolean | undefined; readonly baseUrl?: string | undefined; readonly token?: string | undefined; readonly product?: string | undefined; readonly preferAtlas?: boolean | undefined };
 
@@ -178,6 +184,8 @@ export type WebhookList = { readonly items: readonly (Webhook)[] };
 
 /** Every named schema, by name. */
 export interface Schemas {
+  readonly ApiKey: ApiKey;
+  readonly ApiKeyList: ApiKeyList;
   readonly AtlasConfig: AtlasConfig;
   readonly AtlasResult: AtlasResult;
   readonly BlockDevice: BlockDevice;
@@ -240,6 +248,56 @@ export interface Schemas {
 
 /** The schemas as the document has them. */
 export const schemas: Readonly<Record<keyof Schemas, unknown>> = {
+  "ApiKey": {
+    "type": "object",
+    "properties": {
+      "name": {
+        "type": "string"
+      },
+      "role": {
+        "type": "string",
+        "enum": [
+          "viewer",
+          "operator",
+          "admin"
+        ]
+      },
+      "projects": {
+        "type": "array",
+        "items": {
+          "type": "string"
+        }
+      },
+      "expiresAt": {
+        "type": "string",
+        "format": "date-time"
+      },
+      "lastUsedAt": {
+        "type": "string",
+        "format": "date-time",
+        "description": "Exact to about a minute; absent: never."
+      }
+    },
+    "required": [
+      "name",
+      "role",
+      "projects"
+    ]
+  },
+  "ApiKeyList": {
+    "type": "object",
+    "properties": {
+      "items": {
+        "type": "array",
+        "items": {
+          "$ref": "#/components/schemas/ApiKey"
+        }
+      }
+    },
+    "required": [
+      "items"
+    ]
+  },
   "AtlasConfig": {
     "type": "object",
     "properties": {
