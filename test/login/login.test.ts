@@ -4,7 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { silentLog, SimulatedClock, systemClock, systemRandom } from "@kontinuum/std";
+import { silentLog, SimulatedClock, systemClock, systemEdges, systemRandom } from "@kontinuum/std";
 import { oidcAuthenticator } from "../../packages/kontinuum/src/login/authenticator.ts";
 import { discoverIssuer, type Issuer } from "../../packages/kontinuum/src/login/issuer.ts";
 import { createLogin, type Login } from "../../packages/kontinuum/src/login/login.ts";
@@ -19,7 +19,10 @@ const key = systemRandom.bytes(32);
 
 before(async () => {
   provider = await startOidcProvider("kontinuum", redirectUrl);
-  issuer = await discoverIssuer({ issuerUrl: provider.issuerUrl, clientId: "kontinuum", redirectUrl });
+  issuer = await discoverIssuer(
+    { issuerUrl: provider.issuerUrl, clientId: "kontinuum", redirectUrl },
+    systemEdges(),
+  );
   login = createLogin({
     issuer,
     sessionKey: () => Promise.resolve(key),
@@ -155,11 +158,11 @@ test("a bearer token that is none of ours is left to others, a wrong one is refu
 
 test("an issuer that does not answer stops the start, with its name", async () => {
   await assert.rejects(
-    discoverIssuer({ issuerUrl: "http://127.0.0.1:1", clientId: "k", redirectUrl }),
+    discoverIssuer({ issuerUrl: "http://127.0.0.1:1", clientId: "k", redirectUrl }, systemEdges()),
     /127\.0\.0\.1:1 could not be discovered/,
   );
   await assert.rejects(
-    discoverIssuer({ issuerUrl: "http://idp.example", clientId: "k", redirectUrl }),
+    discoverIssuer({ issuerUrl: "http://idp.example", clientId: "k", redirectUrl }, systemEdges()),
     /must be https/,
   );
 });

@@ -3,9 +3,10 @@
  *
  * Source: OpenID Connect Discovery 1.0.
  */
-import { CodedError, messageOf } from "@kontinuum/std";
-import { createRemoteJWKSet, type JWTVerifyGetKey } from "jose";
+import { CodedError, messageOf, type Edges } from "@kontinuum/std";
+import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from "jose";
 import * as oidc from "openid-client";
+import { issuerFetch } from "./issuer-fetch.ts";
 
 /** How to reach the provider. */
 export interface IssuerOptions {
@@ -30,7 +31,10 @@ const discoverySeconds = 10;
 const keyLifeMs = 10 * 60_000;
 
 /** Discovers the provider. Fails with `unavailable`, naming the issuer. */
-export async function discoverIssuer(options: IssuerOptions): Promise<Issuer> {
+export async function discoverIssuer(
+  options: IssuerOptions,
+  edges: Pick<Edges, "network" | "clock">,
+): Promise<Issuer> {
   const server = new URL(options.issuerUrl);
   // Clear text is for a provider on this machine; anything else has to be https.
   const local = ["localhost", "127.0.0.1", "[::1]"].includes(server.hostname);
@@ -40,10 +44,12 @@ export async function discoverIssuer(options: IssuerOptions): Promise<Issuer> {
       `KONTINUUM_OIDC_ISSUER_URL must be https, not ${options.issuerUrl}`,
     );
   }
+  const call = issuerFetch(options.issuerUrl, edges);
   let configuration: oidc.Configuration;
   try {
     configuration = await oidc.discovery(server, options.clientId, undefined, oidc.None(), {
       timeout: discoverySeconds,
+      [oidc.customFetch]: call,
       ...(local ? { execute: [oidc.allowInsecureRequests] } : {}),
     });
   } catch (cause) {
@@ -63,6 +69,7 @@ export async function discoverIssuer(options: IssuerOptions): Promise<Issuer> {
     keys: createRemoteJWKSet(new URL(metadata.jwks_uri), {
       timeoutDuration: discoverySeconds * 1000,
       cacheMaxAge: keyLifeMs,
+      [customFetch]: call,
     }),
     endSessionEndpoint: metadata.end_session_endpoint,
   };

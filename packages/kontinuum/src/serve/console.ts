@@ -51,7 +51,7 @@ const keyUseMs = 30_000;
 /** Prepares the console. With an issuer configured, fails with `unavailable` when it can't be discovered. */
 export async function openConsole(options: ConsoleOptions): Promise<Console> {
   const { config, edges, store } = options;
-  const issuer = config.oidc && (await discoverIssuer(config.oidc));
+  const issuer = config.oidc && (await discoverIssuer(config.oidc, edges));
   const login = issuer && createLogin({ issuer, sessionKey: sealingKey(options), edges });
   return {
     route: createPages({
