@@ -5,6 +5,7 @@ import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { messageOf, type Log } from "@kontinuum/std";
+import { grpcHandler } from "@kontinuum/storage";
 import type { HttpResponse, ServerOptions } from "../contract.ts";
 import { RequestContext } from "../pipeline/context.ts";
 import { WebSocketWatches } from "../pipeline/web-socket.ts";
@@ -26,7 +27,7 @@ export interface EntrancesOptions extends Pick<
 export function entrances(options: EntrancesOptions): ListenerHandlers {
   const { routes = [], upgrades = [], grpc, log, run } = options;
   const webSockets = new WebSocketWatches(options.allowedHosts ?? []);
-  const handleGrpc = grpc ? connectNodeAdapter({ routes: grpc, connect: false, grpcWeb: false }) : undefined;
+  const handleGrpc = grpc ? grpcHandler(grpc, connectNodeAdapter) : undefined;
 
   async function serve(
     request: IncomingMessage,

@@ -272,8 +272,8 @@ function opFrom(message: rpc.RequestOp): Op {
     case "requestTxn":
       return { type: "txn", ...txnFrom(request.value) };
     default:
-      // etcd treats an empty operation as a missing key.
-      throw fault("empty_key", "an operation of the transaction is empty");
+      // etcd says the same of an operation that is none.
+      throw fault("key_not_found", "an operation of the transaction is empty");
   }
 }
 
@@ -327,24 +327,48 @@ export function txnMessage(request: TxnRequest): rpc.TxnRequest {
 
 type Header = (revision: number) => rpc.ResponseHeader;
 
-/** The answer to a transaction. Inner answers carry a header of their own, as etcd's do. */
+/**
+ * The answer to a transaction. Inner answers carry a header of their own, as etcd's do: only a revision, which is the new one
+ * from the first change on; that of a nested transaction is empty.
+ */
 export function txnResultMessage(result: TxnResult, head: Header): rpc.TxnResponse {
+  const old = result.revision - (result.results.some(changes) ? 1 : 0);
+  let revision = old;
+  const message = (each: OpResult): rpc.ResponseOp => {
+    if (changes(each) && each.type !== "txn") revision = result.revision;
+    return each.type === "txn" ? nestedMessage(each.txn, message) : resultMessage(each, revision);
+  };
   return create(rpc.TxnResponseSchema, {
     header: head(result.revision),
     succeeded: result.succeeded,
-    responses: result.results.map((each) => resultMessage(each, head, result.revision)),
+    responses: result.results.map(message),
   });
 }
 
-function resultMessage(result: OpResult, head: Header, revision: number): rpc.ResponseOp {
-  const inner = { header: head(revision) };
+/** Whether something was changed. */
+function changes(result: OpResult): boolean {
+  if (result.type === "txn") return result.txn.results.some(changes);
+  return result.type === "put" || (result.type === "delete" && result.deleted > 0);
+}
+
+function nestedMessage(result: TxnResult, message: (each: OpResult) => rpc.ResponseOp): rpc.ResponseOp {
+  const value = create(rpc.TxnResponseSchema, {
+    header: create(rpc.ResponseHeaderSchema),
+    succeeded: result.succeeded,
+    responses: result.results.map(message),
+  });
+  return create(rpc.ResponseOpSchema, { response: { case: "responseTxn", value } });
+}
+
+function resultMessage(result: Exclude<OpResult, { type: "txn" }>, revision: number): rpc.ResponseOp {
+  const at = (rev: number): rpc.ResponseHeader => create(rpc.ResponseHeaderSchema, { revision: BigInt(rev) });
   switch (result.type) {
     case "range":
       return create(rpc.ResponseOpSchema, {
         response: {
           case: "responseRange",
           value: create(rpc.RangeResponseSchema, {
-            header: head(result.range.revision),
+            header: at(result.range.revision),
             ...rangeResultMessage(result.range),
           }),
         },
@@ -354,7 +378,7 @@ function resultMessage(result: OpResult, head: Header, revision: number): rpc.Re
         response: {
           case: "responsePut",
           value: create(rpc.PutResponseSchema, {
-            ...inner,
+            header: at(revision),
             ...(result.prev ? { prevKv: pairMessage(result.prev) } : {}),
           }),
         },
@@ -364,15 +388,11 @@ function resultMessage(result: OpResult, head: Header, revision: number): rpc.Re
         response: {
           case: "responseDeleteRange",
           value: create(rpc.DeleteRangeResponseSchema, {
-            ...inner,
+            header: at(revision),
             deleted: BigInt(result.deleted),
             prevKvs: result.prev.map(pairMessage),
           }),
         },
-      });
-    case "txn":
-      return create(rpc.ResponseOpSchema, {
-        response: { case: "responseTxn", value: txnResultMessage(result.txn, head) },
       });
   }
 }

@@ -7,7 +7,6 @@
 import http2 from "node:http2";
 import type { AddressInfo } from "node:net";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { CodedError } from "@kontinuum/std";
 import type { Store } from "../contract.ts";
 import { maxRequestBytes } from "../engine/request-check.ts";
@@ -17,6 +16,7 @@ import { EtcdFace } from "./call.ts";
 import { kvService } from "./kv-service.ts";
 import { leaseService } from "./lease-service.ts";
 import { authService, clusterService, maintenanceService } from "./maintenance-service.ts";
+import { grpcHandler } from "./unary-server.ts";
 import { watchService } from "./watch-service.ts";
 
 /** Bytes of one request message, as etcd: its request limit and half a MiB for what surrounds it. */
@@ -30,7 +30,7 @@ export interface EtcdFaceOptions {
   readonly clientUrls?: readonly string[];
 }
 
-/** Routes of the face, for `connectNodeAdapter({ routes })` or a router that has other services too. */
+/** Routes of the face, for `grpcHandler(routes)` or a connect router that has other services too. */
 export function etcdServices(store: Store, options: EtcdFaceOptions = {}): (router: ConnectRouter) => void {
   const face = new EtcdFace(store, options.authorize);
   const limits = { readMaxBytes: maxMessageBytes };
@@ -71,12 +71,7 @@ export interface EtcdServer {
 export async function serveEtcd(store: Store, options: ServeEtcdOptions = {}): Promise<EtcdServer> {
   const { host = "127.0.0.1", port = 0, socketPath, tls } = options;
   const clientUrls = [...(options.clientUrls ?? [])];
-  const handler = connectNodeAdapter({
-    routes: etcdServices(store, { ...options, clientUrls }),
-    grpc: true,
-    connect: false,
-    grpcWeb: false,
-  });
+  const handler = grpcHandler(etcdServices(store, { ...options, clientUrls }));
   const settings = { settings: { maxConcurrentStreams: 10_000, initialWindowSize: 1024 * 1024 } };
   const server = tls
     ? http2.createSecureServer(

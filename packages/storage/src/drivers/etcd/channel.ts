@@ -19,6 +19,7 @@ import { CodedError } from "@kontinuum/std";
 import * as rpc from "../../gen/etcd/etcdserverpb/rpc_pb.ts";
 import { reasonOf, storeClosed } from "../../faults.ts";
 import { fromWire } from "../../etcd/status-text.ts";
+import { unaryTransport } from "./unary-transport.ts";
 
 /** Longest time a call may take, milliseconds. */
 export const callTimeoutMs = 10_000;
@@ -188,7 +189,13 @@ export class Channel {
         readMaxBytes: maxAnswerBytes,
       });
     const [calls, streams] = [connect(), connect()];
-    const [forCalls, forStreams] = [transport(calls), transport(streams)];
+    const forStreams = transport(streams);
+    const forCalls = unaryTransport({
+      manager: calls,
+      streams: transport(calls),
+      headers: () => this.#metadata(),
+      maxBytes: maxAnswerBytes,
+    });
     return {
       calls,
       streams,
@@ -205,12 +212,15 @@ export class Channel {
   }
 
   readonly #withHeaders: Interceptor = (next) => async (request) => {
-    if (this.#target.headers)
-      for (const [name, value] of Object.entries(await this.#target.headers()))
-        request.header.set(name, value);
-    if (this.#token !== undefined) request.header.set("token", this.#token);
+    for (const [name, value] of Object.entries(await this.#metadata())) request.header.set(name, value);
     return next(request);
   };
+
+  /** Metadata of every call. */
+  async #metadata(): Promise<Readonly<Record<string, string>>> {
+    const token = this.#token === undefined ? {} : { token: this.#token };
+    return { ...(await this.#target.headers?.()), ...token };
+  }
 
   async #authenticated<T>(link: Link, work: (clients: Clients) => Promise<T>): Promise<T> {
     if (!this.#target.credentials) return work(link.clients);

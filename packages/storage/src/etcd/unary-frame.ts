@@ -1,0 +1,51 @@
+/**
+ * One message of a gRPC call as bytes: a flag that says whether it is compressed (never, here), four bytes of length, the
+ * message ("Length-Prefixed-Message" in gRPC's public document "gRPC over HTTP2").
+ */
+import { Code, ConnectError } from "@connectrpc/connect";
+
+const prefixBytes = 5;
+
+/** The content type of what is sent here. */
+export const contentType = "application/grpc+proto";
+
+/** A message with its prefix. */
+export function framed(message: Uint8Array): Buffer {
+  const frame = Buffer.allocUnsafe(prefixBytes + message.length);
+  frame.writeUInt8(0, 0);
+  frame.writeUInt32BE(message.length, 1);
+  frame.set(message, prefixBytes);
+  return frame;
+}
+
+/** Collects the body of a unary call: exactly one message of at most `maxBytes`. */
+export class UnaryBody {
+  readonly #maxBytes: number;
+  #chunks: Buffer[] = [];
+  #size = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Takes a part of the body. Fails with `ResourceExhausted` as soon as it is too much. */
+  add(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    if (this.#size > this.#maxBytes + prefixBytes)
+      throw new ConnectError(`message is larger than ${this.#maxBytes} bytes`, Code.ResourceExhausted);
+  }
+
+  /** The message, once all is there. */
+  message(): Uint8Array {
+    const [first] = this.#chunks;
+    const body = this.#chunks.length === 1 && first ? first : Buffer.concat(this.#chunks);
+    if (body.length < prefixBytes || body.readUInt32BE(1) > body.length - prefixBytes)
+      throw new ConnectError("the message is cut off", Code.InvalidArgument);
+    if (body.readUInt8(0) !== 0)
+      throw new ConnectError("the message is compressed and does not say how", Code.Internal);
+    if (body.readUInt32BE(1) < body.length - prefixBytes)
+      throw new ConnectError("a unary call has one message", Code.Unimplemented);
+    return body.subarray(prefixBytes);
+  }
+}
