@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { messageOf, type Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage/client";
+import type { Store } from "@kontinuum/storage";
 import { z } from "zod";
 import { formatTime, timeSchema } from "../model/bytes.ts";
 import { Change } from "../store/change.ts";
