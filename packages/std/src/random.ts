@@ -1,7 +1,7 @@
 /**
  * Randomness as a parameter. Only this module asks the operating system for it.
  */
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 
 /** A source of random bytes and what is made of them. */
 export interface Random {
@@ -55,7 +55,7 @@ function pooledBytes(count: number): Uint8Array {
 }
 
 /** The operating system's random source. */
-export const systemRandom: Random = fromBytes(pooledBytes);
+export const systemRandom: Random = { ...fromBytes(pooledBytes), uuid: () => randomUUID() };
 
 /** A reproducible source (SplitMix64). For simulations and tests only: never for keys of a real system. */
 export function seededRandom(seed: number | bigint): Random {

@@ -1,7 +1,7 @@
 /**
  * Authenticators that need nothing but what they are given: static tokens, client certificates, trusted proxies.
  */
-import { createHash, timingSafeEqual } from "node:crypto";
+import { hash, timingSafeEqual } from "node:crypto";
 import { CodedError } from "@kontinuum/std";
 import type { Authenticator, Credentials, UserInfo } from "../contract.ts";
 import type { PeerCertificate } from "../wire/request.ts";
@@ -12,7 +12,7 @@ export interface StaticToken {
   readonly user: UserInfo;
 }
 
-const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+const digest = (text: string): Buffer => hash("sha256", text, "buffer");
 
 /**
  * Static bearer tokens. A token that is not in the list is left to other authenticators. Compared in constant time:

@@ -47,7 +47,8 @@ export const serverFields: FieldSet = (() => {
 
 /**
  * Owners after a change of `before` to `after` by the owner `writer`: others lose what was modified or
- * removed. Returns the conflicts instead when there are any and `force` is false. `managed` is changed.
+ * removed. Returns the conflicts instead when there are any and `force` is false. `managed` is changed. `known` is the
+ * comparison in the request's own version, where it was made already.
  */
 async function transfer(
   versions: ObjectVersions,
@@ -57,8 +58,9 @@ async function transfer(
   after: JsonObject,
   scope: FieldScope,
   force: boolean,
+  known?: Comparison,
 ): Promise<Conflicts> {
-  const comparisons = new Map<string, Comparison>();
+  const comparisons = new Map<string, Comparison>(known ? [[versions.apiVersion, known]] : []);
   const conflicts = new Map<string, { readonly entry: ManagedEntry; readonly fields: FieldSet }>();
   const losses: (() => void)[] = [];
   for (const [key, entry] of managed) {
@@ -136,8 +138,9 @@ export async function recordWrite(
 ): Promise<FieldSet> {
   const type = versions.typeOf(versions.apiVersion);
   if (!type) return emptySet;
-  const { added, modified } = compareScoped(type, before, after, scope);
-  await transfer(versions, managed, "", before, after, scope, true);
+  const comparison = compareScoped(type, before, after, scope);
+  const { added, modified } = comparison;
+  await transfer(versions, managed, "", before, after, scope, true, comparison);
   return difference(union(added, modified), serverFields);
 }
 

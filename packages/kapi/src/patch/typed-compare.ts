@@ -56,9 +56,11 @@ function shapeOfEither(type: TypeNode, value: unknown): Shape | undefined {
   return value === undefined || value === null ? undefined : shapeOf(type, value);
 }
 
+const isUnchanged = (left: unknown, right: unknown): boolean =>
+  left === undefined || right === undefined ? left === right : equalJson(left, right);
+
+/** Of two values that differ ({@link isUnchanged}): asked before a place is made, as most fields of a write are as before. */
 function compareValues(type: TypeNode, left: unknown, right: unknown, place: Place): void {
-  if (left === undefined && right === undefined) return;
-  if (left !== undefined && right !== undefined && equalJson(left, right)) return;
   const leftShape = shapeOfEither(type, left);
   const rightShape = shapeOfEither(type, right);
   const shape = rightShape ?? leftShape;
@@ -86,10 +88,13 @@ const asObject = (value: unknown): JsonObject => (isObject(value) ? value : {});
 const asArray = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 function compareMaps(shape: GranularMap, left: JsonObject, right: JsonObject, place: Place): void {
-  for (const name of Object.keys(left))
-    compareValues(entryType(shape, name), left[name], own(right, name), place.at(`f:${name}`));
+  for (const name of Object.keys(left)) {
+    const [before, after] = [left[name], own(right, name)];
+    if (!isUnchanged(before, after))
+      compareValues(entryType(shape, name), before, after, place.at(`f:${name}`));
+  }
   for (const name of Object.keys(right)) {
-    if (!Object.hasOwn(left, name))
+    if (!Object.hasOwn(left, name) && right[name] !== undefined)
       compareValues(entryType(shape, name), undefined, right[name], place.at(`f:${name}`));
   }
 }
@@ -119,9 +124,12 @@ function compareLists(
   for (const step of new Set([...leftItems.keys(), ...rightItems.keys()])) {
     const before = leftItems.get(step) ?? none;
     const after = rightItems.get(step) ?? none;
+    if (before.length <= 1 && after.length <= 1) {
+      if (!isUnchanged(before[0], after[0])) compareValues(type, before[0], after[0], place.at(step));
+      continue;
+    }
     const item = place.at(step);
-    if (before.length <= 1 && after.length <= 1) compareValues(type, before[0], after[0], item);
-    else if (before.length >= 2 && after.length >= 2) {
+    if (before.length >= 2 && after.length >= 2) {
       if (!equalJson(before, after)) item.modified.isMember = true;
     } else if (before.length >= 2) {
       if (after.length > 0) compareValues(type, undefined, after[0], item);
@@ -136,7 +144,7 @@ function compareLists(
 /** What turns `left` into `right`. */
 export function compareTyped(type: TypeNode, left: unknown, right: unknown): Comparison {
   const place = new Place(new FieldSetBuilder(), new FieldSetBuilder(), new FieldSetBuilder());
-  compareValues(type, left, right, place);
+  if (!isUnchanged(left, right)) compareValues(type, left, right, place);
   return { added: place.added.build(), modified: place.modified.build(), removed: place.removed.build() };
 }
 

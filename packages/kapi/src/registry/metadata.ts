@@ -50,9 +50,17 @@ export function setFinalizers(object: JsonObject, finalizers: readonly string[])
   else metadata["finalizers"] = [...finalizers];
 }
 
-/** Now as metadata writes it: UTC, whole seconds. */
+let lastSecond = Number.NaN;
+let lastText = "";
+
+/** Now as metadata writes it: UTC, whole seconds. Many writes share a second: its text is made once. */
 export function timestamp(nowMs: number): string {
-  return `${new Date(Math.floor(nowMs / 1000) * 1000).toISOString().slice(0, 19)}Z`;
+  const second = Math.floor(nowMs / 1000);
+  if (second !== lastSecond) {
+    lastText = `${new Date(second * 1000).toISOString().slice(0, 19)}Z`;
+    lastSecond = second;
+  }
+  return lastText;
 }
 
 const texts = [
