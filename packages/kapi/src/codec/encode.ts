@@ -46,6 +46,20 @@ export function encodeMessage(message: Message, value: unknown, writer: WireWrit
   for (const field of message.fields) encodeField(field, object, writer);
 }
 
+/** Writes a list message whose items come one by one; its other fields are those of `head`. */
+export async function encodeListMessage(
+  message: Message,
+  head: JsonObject,
+  items: AsyncIterable<JsonObject>,
+  writer: WireWriter,
+): Promise<void> {
+  for (const field of message.fields) {
+    if (field.json === "items") {
+      for await (const item of items) encodeValue(field.number, field.value, item, writer);
+    } else encodeField(field, head, writer);
+  }
+}
+
 function encodeField(field: Field, object: JsonObject, writer: WireWriter): void {
   if (field.json === null) {
     if (field.inline && "message" in field.value) nested(field.number, field.value.message, object, writer);

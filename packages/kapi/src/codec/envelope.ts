@@ -6,7 +6,7 @@
  */
 import { CodedError, isObject, type JsonObject } from "@kontinuum/std";
 import { Decoding } from "./decode.ts";
-import { encodeMessage } from "./encode.ts";
+import { encodeListMessage, encodeMessage } from "./encode.ts";
 import { message, messageOf } from "./messages.ts";
 import { WireReader, WireWriter } from "./wire.ts";
 
@@ -71,7 +71,8 @@ function decodeEnvelope(bytes: Uint8Array, decoding: Decoding, depth = 1): unkno
 
 const watchEvent = "apimachinery.pkg.apis.meta.v1.WatchEvent";
 
-function writeEnvelope(apiVersion: string, kind: string, writer: WireWriter, write: () => void): void {
+/** Writes the envelope up to its content; answers what {@link closeEnvelope} needs. */
+function openEnvelope(apiVersion: string, kind: string, writer: WireWriter): number {
   for (const byte of magic) writer.byte(byte);
   writer.byte(0x0a);
   const meta = writer.open();
@@ -81,9 +82,11 @@ function writeEnvelope(apiVersion: string, kind: string, writer: WireWriter, wri
   writer.string(kind);
   writer.close(meta);
   writer.byte(0x12);
-  const raw = writer.open();
-  write();
-  writer.close(raw);
+  return writer.open();
+}
+
+function closeEnvelope(content: number, writer: WireWriter): void {
+  writer.close(content);
   // contentEncoding and contentType, always empty.
   writer.byte(0x1a);
   writer.byte(0);
@@ -105,8 +108,27 @@ function writeObject(object: JsonObject, writer: WireWriter): boolean {
   const kind = typeof object.kind === "string" ? object.kind : "";
   const type = kind === "" ? undefined : messageOf(apiVersion, kind);
   if (type === undefined) return false;
-  writeEnvelope(apiVersion, kind, writer, () => encodeMessage(type, object, writer));
+  const content = openEnvelope(apiVersion, kind, writer);
+  encodeMessage(type, object, writer);
+  closeEnvelope(content, writer);
   return true;
+}
+
+/**
+ * The protobuf body of a list whose items come one by one, so that they are never in memory together. `head`: the list
+ * without items. `undefined`, before an item is asked for, when its kind has no protobuf form.
+ */
+export async function encodeProtobufList(
+  head: { readonly apiVersion: string; readonly kind: string; readonly metadata: JsonObject },
+  items: AsyncIterable<JsonObject>,
+): Promise<Uint8Array | undefined> {
+  const type = messageOf(head.apiVersion, head.kind);
+  if (type === undefined) return undefined;
+  const writer = new WireWriter();
+  const content = openEnvelope(head.apiVersion, head.kind, writer);
+  await encodeListMessage(type, head, items, writer);
+  closeEnvelope(content, writer);
+  return writer.finish();
 }
 
 /**

@@ -19,8 +19,19 @@ const days = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const daysIn = (year: number, month: number): number =>
   month === 2 && year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : (days[month - 1] ?? 0);
 
-/** Parses RFC 3339; `undefined` when it is not. */
+let lastText = "";
+let lastInstant: Instant | undefined;
+
+/** Parses RFC 3339; `undefined` when it is not. The times of one object are mostly the same: it is read once. */
 export function parseTime(text: string): Instant | undefined {
+  if (text !== lastText) {
+    lastInstant = readTime(text);
+    lastText = text;
+  }
+  return lastInstant;
+}
+
+function readTime(text: string): Instant | undefined {
   const match = rfc3339.exec(text);
   if (match === null) return undefined;
   const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [

@@ -5,7 +5,7 @@
  * and sent in pieces, so that a long one is never in memory as a whole.
  */
 import { isObject, type JsonObject } from "@kontinuum/std";
-import { encodeProtobuf, protobufMediaType } from "../codec/index.ts";
+import { encodeProtobuf, encodeProtobufList, protobufMediaType } from "../codec/index.ts";
 import { stringifyJson } from "../json/json.ts";
 import type { RequestContext } from "../pipeline/context.ts";
 import type { ResourceDefinition } from "../resource.ts";
@@ -104,13 +104,20 @@ export async function sendList(
   const list = { resource, form, store, entries, meta, now };
   if (form.encoding === "json" && !wantsIndent(context))
     return sendPieces(context, 200, "application/json", jsonPieces(list));
-  const items = await itemsOf(list);
-  const whole = { ...listHead(list), [listKey(form)]: items };
   if (form.encoding === "protobuf") {
-    const bytes = encodeProtobuf(whole);
-    if (bytes) return sendBytes(context, 200, protobufMediaType, Buffer.from(bytes));
+    const head = { kind: resource.listKind, apiVersion: apiVersionOf(resource), metadata: { ...meta } };
+    const bytes = await encodeProtobufList(head, itemsOf(list));
+    if (bytes)
+      return sendBytes(
+        context,
+        200,
+        protobufMediaType,
+        Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length),
+      );
   }
-  return sendValue(context, 200, whole, form.encoding);
+  const items: JsonObject[] = [];
+  for await (const item of itemsOf(list)) items.push(item);
+  return sendValue(context, 200, { ...listHead(list), [listKey(form)]: items }, form.encoding);
 }
 
 interface ListAnswer {
@@ -159,13 +166,12 @@ async function itemOf({ resource, form, store, now }: ListAnswer, entry: CacheEn
   return item;
 }
 
-async function itemsOf(list: ListAnswer): Promise<readonly JsonObject[]> {
-  const items: JsonObject[] = [];
+async function* itemsOf(list: ListAnswer): AsyncGenerator<JsonObject, void> {
+  let count = 0;
   for (const entry of list.entries) {
-    items.push(await itemOf(list, entry));
-    if (items.length % turnItems === 0) await nextTurn();
+    if (++count % turnItems === 0) await nextTurn();
+    yield itemOf(list, entry);
   }
-  return items;
 }
 
 /** Bytes a list's items take at most, about; no more than one piece matters. */

@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { at } from "@kontinuum/std";
+import { decodeProtobuf, encodeProtobuf } from "../codec/index.ts";
 import { startServer, type ServerFixture } from "../server.fixture.ts";
 import { PieceBuilder, pieceBytes, writePieces } from "./pieces.ts";
 
@@ -65,6 +66,10 @@ test("a long list is the same in every form", async () => {
     await get({ accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io" }),
   );
   assert.deepEqual(names(JSON.parse(partial.toString()), "items"), names(list, "items"));
+  const binary = await bytesOf(await get({ accept: "application/vnd.kubernetes.protobuf" }));
+  const decoded = decodeProtobuf(binary);
+  assert.deepEqual(names(decoded, "items"), names(list, "items"));
+  assert.deepEqual(Buffer.from(encodeProtobuf(decoded) ?? []), binary);
   const inside = await fixture.ask("GET", path);
   assert.equal(inside.text, bytes.toString());
 });
