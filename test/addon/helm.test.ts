@@ -14,7 +14,7 @@ import {
   helmInstall,
   releaseDescription,
 } from "../../packages/kontinuum/src/domain/addon/addon.helm-install.ts";
-import { chartSource } from "../../packages/kontinuum/src/domain/addon/chart-source.ts";
+import { localChart } from "../../packages/kontinuum/src/domain/addon/chart-source.ts";
 import { openHelm, type Helm, type ReleaseTarget } from "../../packages/kontinuum/src/domain/addon/helm.ts";
 import { findHelm } from "../services/kubernetes-tools.ts";
 
@@ -61,7 +61,8 @@ const kubeconfig = (url: string): string =>
   });
 
 async function install(values: Record<string, unknown>, clock: Clock = edges.clock): Promise<boolean> {
-  const chart = await chartSource({ name: "cert-manager", version: "v1.21.1" }, "cert-manager", charts);
+  const chart = await localChart({ name: "cert-manager", version: "v1.21.1" }, "cert-manager", charts);
+  assert.ok(chart);
   return helmInstall(helm, target, chart, values, {
     description: releaseDescription(chart, values),
     call,

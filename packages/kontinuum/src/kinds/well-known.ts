@@ -29,6 +29,8 @@ export const annotations = {
   adminGroup: "kontinuum.sh/admin-group",
   /** On a Secret with a cluster's keys: the UID of the cluster. */
   clusterUid: "kontinuum.sh/cluster-uid",
+  /** On an Addon: digest and reference of the chart that was fetched for it. */
+  chartDigest: "kontinuum.sh/chart-digest",
 } as const;
 
 /** Finalizers. */

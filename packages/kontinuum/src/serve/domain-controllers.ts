@@ -8,6 +8,7 @@ import { combineControllers, type Controller } from "@kontinuum/controller";
 import type { Edges } from "@kontinuum/std";
 import { adminRbacController } from "../domain/admin-rbac/admin-rbac.controller.ts";
 import { addonController } from "../domain/addon/addon.controller.ts";
+import { ChartFetcher } from "../domain/addon/chart-fetch.ts";
 import type { DomainContext } from "../domain/domain-context.ts";
 import { instanceResetController } from "../domain/instance-reset/instance-reset.controller.ts";
 import { instanceController } from "../domain/instance/instance.controller.ts";
@@ -29,13 +30,14 @@ export function domainControllers(
   hubAuthorities: () => string,
 ): Controller {
   const { oidc } = domain.config;
+  const fetcher = new ChartFetcher({ edges, folder: async () => (await helm.get()).charts });
   return combineControllers("kontinuum", [
     registryController(domain, registration),
     instanceController(domain, talosProbe(edges)),
     instancePoolController(domain),
     talosClusterController(domain, edges.clock),
     instanceResetController(domain),
-    addonController(domain, () => helm.get()),
+    addonController(domain, () => helm.get(), fetcher),
     zoneController(domain, { version, hubAuthorities }),
     ...(oidc ? [adminRbacController(domain)] : []),
   ]);

@@ -48,8 +48,9 @@ test(
     // A service that does not know the node any more keeps it from booting.
     isKnown = false;
     await node.powerOff();
+    const asked = callers.length;
     const booting = node.powerOn();
-    await new Promise((resolve) => setTimeout(resolve, 1500));
+    await eventually("it asked again after a refusal", () => callers.length > asked + 2);
     assert.equal(node.isCriUp, false);
     isKnown = true;
     await eventually("the volumes open", () => node.isCriUp);

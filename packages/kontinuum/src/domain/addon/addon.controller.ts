@@ -15,6 +15,7 @@ import {
 import { at, isCoded, messageOf, stringAt, type Edges } from "@kontinuum/std";
 import {
   addonKind,
+  annotations,
   instanceKind,
   talosClusterKind,
   type Addon,
@@ -35,21 +36,27 @@ import { addonStatus, type AddonOutcome } from "./addon.status.ts";
 import { chartValues, valuesContext } from "./addon.values.ts";
 import { blockedBy } from "./addon.waves.ts";
 import { chartDocuments } from "./chart-documents.ts";
-import { chartSource, type ChartSource } from "./chart-source.ts";
+import type { ChartFetcher } from "./chart-fetch.ts";
+import { localChart, type ChartSource } from "./chart-source.ts";
+import { pinFor, pinOf } from "./addon.pin.ts";
 import type { Helm } from "./helm.ts";
 
 /** Charts worked on at the same time. */
 const concurrency = 4;
 
 /** The controller `addon`. `helm` is asked for when the first chart is due, so that a hub without clusters needs none. */
-export function addonController(context: DomainContext, helm: () => Promise<Helm>): DefinedController {
+export function addonController(
+  context: DomainContext,
+  helm: () => Promise<Helm>,
+  fetcher: ChartFetcher,
+): DefinedController {
   const { timings, leases } = context;
   return defineController({
     name: "addon",
     concurrency,
     watches: [watchOf(addonKind.resource)],
     async reconcile(key, { client, edges, signal, log }) {
-      const addon = await client.find(addonKind.resource, parseKey(key));
+      let addon = await client.find(addonKind.resource, parseKey(key));
       if (!addon || isDeleting(addon) || !isEnabled(addon)) return;
       const { namespace } = addon.metadata;
       const cluster = await client.find(talosClusterKind.resource, {
@@ -66,9 +73,12 @@ export function addonController(context: DomainContext, helm: () => Promise<Helm
       const kubeconfig = secret && kubeconfigText(secret);
       if (kubeconfig === undefined) return { requeueAfterMs: timings.retryMs };
       const replicas = await controlPlaneReplicas(client, cluster);
-      const pass = new AddonPass(context, edges, signal, helm);
+      const pass = new AddonPass(context, edges, signal, helm, fetcher);
+      const known = addon;
       const outcome = await withDownstream(kubeconfig, edges, (downstream) =>
-        pass.run(addon, cluster, replicas, downstream),
+        pass.run(known, cluster, replicas, downstream, async (pin) => {
+          addon = await client.update(addonKind.resource, withPin(known, pin));
+        }),
       );
       const status = addonStatus(addon, outcome, edges.clock);
       if (status) {
@@ -78,6 +88,14 @@ export function addonController(context: DomainContext, helm: () => Promise<Helm
       return { requeueAfterMs: outcome.reason === "Healthy" ? timings.addonResyncMs : timings.retryMs };
     },
   });
+}
+
+function withPin(addon: Addon, pin: string): Addon {
+  const { metadata } = addon;
+  return {
+    ...addon,
+    metadata: { ...metadata, annotations: { ...metadata.annotations, [annotations.chartDigest]: pin } },
+  };
 }
 
 async function controlPlaneReplicas(client: CachedClient, cluster: TalosCluster): Promise<number> {
@@ -91,32 +109,41 @@ class AddonPass {
   readonly #edges: Edges;
   readonly #signal: AbortSignal;
   readonly #helm: () => Promise<Helm>;
+  readonly #fetcher: ChartFetcher;
 
-  constructor(context: DomainContext, edges: Edges, signal: AbortSignal, helm: () => Promise<Helm>) {
+  constructor(
+    context: DomainContext,
+    edges: Edges,
+    signal: AbortSignal,
+    helm: () => Promise<Helm>,
+    fetcher: ChartFetcher,
+  ) {
+    this.#fetcher = fetcher;
     this.#context = context;
     this.#edges = edges;
     this.#signal = signal;
     this.#helm = helm;
   }
 
+  /** `pinned` is told the pin of a fetched chart before it is installed, when it is another than the addon's. */
   async run(
     addon: Addon,
     cluster: TalosCluster,
     replicas: number,
     downstream: Downstream,
+    pinned: (pin: string) => Promise<void>,
   ): Promise<AddonOutcome> {
+    const kubeVersion = await this.#versionOf(downstream);
+    if (kubeVersion === undefined)
+      return { reason: "ClusterUnreachable", message: "the cluster's own API server does not answer" };
     let resolved: ResolvedAddon;
     let documents;
     let chart: ChartSource;
     try {
       resolved = resolveAddon(addon);
-      chart = await chartSource(
-        resolved.chart,
-        resolved.release,
-        this.#context.config.values.KONTINUUM_CHART_DIR,
-      );
+      chart = await this.#chart(addon, resolved, pinned);
       const values = chartValues(resolved.defaults, resolved.values, valuesContext(cluster, replicas));
-      documents = await this.#install(resolved, chart, values, downstream);
+      documents = await this.#install(resolved, chart, values, downstream, kubeVersion);
     } catch (error) {
       if (this.#signal.aborted || isCoded(error, "cancelled")) throw error;
       return { reason: "InstallFailed", message: messageOf(error) };
@@ -130,18 +157,43 @@ class AddonPass {
     return { reason: "Healthy", message: `${resolved.release} is installed in ${resolved.namespace}` };
   }
 
+  /** Kubernetes version of the cluster, or `undefined` while it can't be reached. */
+  async #versionOf({ client }: Downstream): Promise<string | undefined> {
+    try {
+      const version = await client.request("GET", "/version", { signal: this.#signal });
+      return stringAt(version, "gitVersion") ?? "v1.35.0";
+    } catch (error) {
+      if (!isCoded(error, "unavailable") && !isCoded(error, "deadline_exceeded")) throw error;
+      return undefined;
+    }
+  }
+
+  /** The chart from the offline folder, else fetched and pinned. */
+  async #chart(
+    addon: Addon,
+    resolved: ResolvedAddon,
+    pinned: (pin: string) => Promise<void>,
+  ): Promise<ChartSource> {
+    const { KONTINUUM_CHART_DIR: folder } = this.#context.config.values;
+    const local = await localChart(resolved.chart, resolved.release, folder);
+    if (local) return local;
+    const fetched = await this.#fetcher.fetch(resolved.chart, pinOf(addon), this.#signal);
+    const pin = pinFor(addon, fetched);
+    if (pin !== pinOf(addon)) await pinned(pin);
+    return { chart: fetched.file, digest: fetched.digest };
+  }
+
   /** Installs by the addon's method; returns the objects of the chart. */
   async #install(
     resolved: ResolvedAddon,
     chart: ChartSource,
     values: Record<string, unknown>,
     downstream: Downstream,
+    kubeVersion: string,
   ) {
     const helm = await this.#helm();
     const { timings } = this.#context;
     const call = { timeoutMs: timings.installMs, signal: this.#signal };
-    const version = await downstream.client.request("GET", "/version", { signal: this.#signal });
-    const kubeVersion = stringAt(version, "gitVersion") ?? "v1.35.0";
     const rendered = await helm.template(resolved, chart, values, kubeVersion, call);
     const documents = chartDocuments(rendered);
     if (resolved.method === "KubectlApply") {

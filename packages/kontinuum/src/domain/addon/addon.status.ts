@@ -9,7 +9,13 @@ import type { Addon, AddonStatus } from "../../kinds/index.ts";
 /** How a pass over an addon ended. */
 export type AddonOutcome =
   | { readonly reason: "Healthy"; readonly message: string }
-  | { readonly reason: "InstallFailed" | "CRDsNotReady" | "NotHealthy"; readonly message: string };
+  | { readonly reason: "InstallFailed" | "CRDsNotReady" | "NotHealthy"; readonly message: string }
+  /** Nobody knows: the addon may be well. */
+  | { readonly reason: "ClusterUnreachable"; readonly message: string };
+
+/** What `Ready` is for a reason. */
+const statusOf = (reason: AddonOutcome["reason"]): Condition["status"] =>
+  reason === "Healthy" ? "True" : reason === "ClusterUnreachable" ? "Unknown" : "False";
 
 /** The status after `outcome`, or `undefined` when nothing changes. */
 export function addonStatus(
@@ -23,7 +29,7 @@ export function addonStatus(
     conditions,
     {
       type: "Ready",
-      status: reason === "Healthy" ? "True" : "False",
+      status: statusOf(reason),
       reason,
       message,
       observedGeneration: addon.metadata.generation ?? 0,

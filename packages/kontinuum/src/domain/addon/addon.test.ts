@@ -3,7 +3,9 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SimulatedClock } from "@kontinuum/std";
 import { addon, cluster, holding } from "../objects.fixture.ts";
+import { addonStatus } from "./addon.status.ts";
 import { servedVersions } from "./addon.definitions.ts";
 import { problemOf } from "./addon.health.ts";
 import { decideRelease } from "./addon.helm-install.ts";
@@ -92,6 +94,15 @@ test("an unchanged release makes no new revision; a release left in the middle i
   const pending = { ...release, status: "pending-upgrade" };
   assert.equal(decideRelease(pending, "d", now, 90_000), "wait");
   assert.equal(decideRelease(pending, "d", now + 60_000, 90_000), "recover");
+});
+
+test("a cluster that can't be reached says nothing about the addon", () => {
+  const clock = new SimulatedClock();
+  const healthy = addonStatus(addon("x"), { reason: "Healthy", message: "" }, clock);
+  const one = addon("x", {}, { status: healthy });
+  const status = addonStatus(one, { reason: "ClusterUnreachable", message: "" }, clock);
+  const [ready] = status?.conditions ?? [];
+  assert.deepEqual([ready?.status, ready?.reason], ["Unknown", "ClusterUnreachable"]);
 });
 
 test("what helm prints loses credentials before anyone sees it", () => {

@@ -1,5 +1,5 @@
 /**
- * Where a chart is taken from: the offline folder when it has the chart, else where its reference points.
+ * Charts of the offline folder: what is there is never fetched.
  *
  * In the folder a chart is a folder or an archive named after the last part of the chart's name, or after
  * the release: `cilium/`, `cilium-1.20.1.tgz`, `gateway-api-crds/`.
@@ -10,11 +10,11 @@ import path from "node:path";
 import { CodedError } from "@kontinuum/std";
 import type { ChartRef } from "./addon.resolve.ts";
 
-/** Arguments that name a chart to helm, flags first, the positional last. */
+/** A chart on this machine. */
 export interface ChartSource {
-  readonly flags: readonly string[];
+  /** Folder or archive. */
   readonly chart: string;
-  /** SHA-256 over a local chart's files; for a remote one, over its reference. */
+  /** SHA-256 over its files. */
   readonly digest: string;
 }
 
@@ -22,18 +22,14 @@ export interface ChartSource {
 const maxFiles = 10_000;
 const maxBytes = 256 * 1024 * 1024;
 
-/** Finds the chart of `release`. `folder` is empty when there is none. */
-export async function chartSource(chart: ChartRef, release: string, folder: string): Promise<ChartSource> {
+/** The chart of `release` in `folder` (empty: there is none), or `undefined`. */
+export async function localChart(
+  chart: ChartRef,
+  release: string,
+  folder: string,
+): Promise<ChartSource | undefined> {
   const local = folder === "" ? undefined : await findLocal(chart, release, folder);
-  if (local !== undefined) return { flags: [], chart: local, digest: await digestOf(local) };
-  const flags = [
-    ...(chart.repo === undefined ? [] : ["--repo", chart.repo]),
-    ...(chart.version === undefined ? [] : ["--version", chart.version]),
-  ];
-  const digest = createHash("sha256")
-    .update(JSON.stringify([...flags, chart.name]))
-    .digest("hex");
-  return { flags, chart: chart.name, digest };
+  return local === undefined ? undefined : { chart: local, digest: await digestOf(local) };
 }
 
 /** Digest of an archive, or of the names and contents of all files below a folder. */

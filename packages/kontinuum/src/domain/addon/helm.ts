@@ -51,6 +51,11 @@ export class Helm {
     this.#home = home;
   }
 
+  /** Private folder for fetched charts; it goes with the others. */
+  get charts(): string {
+    return path.join(this.#home, "charts");
+  }
+
   /** The release, or `undefined` when there is none. */
   async status(target: ReleaseTarget, call: HelmCall): Promise<Release | undefined> {
     try {
@@ -81,7 +86,6 @@ export class Helm {
         description,
         "--values",
         file,
-        ...chart.flags,
         "--",
         target.release,
         chart.chart,
@@ -126,7 +130,6 @@ export class Helm {
           kubeVersion,
           "--values",
           file,
-          ...chart.flags,
           "--",
           release,
           chart.chart,
