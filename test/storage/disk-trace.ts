@@ -14,6 +14,8 @@ export class DiskTrace {
   readonly #open = new Map<string, string>();
   readonly #images = new Map<string, Image>();
   readonly #unfinished = new Map<string, string>();
+  /** What a flush under way covers, by thread: what was written before it began. */
+  readonly #covered = new Map<string, Buffer>();
   flushes = 0;
 
   constructor(path: string) {
@@ -28,10 +30,14 @@ export class DiskTrace {
     // A call that another thread interrupted comes in two lines.
     if (rest.endsWith("<unfinished ...>")) {
       this.#unfinished.set(thread, rest.slice(0, -"<unfinished ...>".length));
+      const flushing = this.#open.get(/^f(?:data)?sync\((\d+)/.exec(rest)?.[1] ?? "");
+      if (flushing !== undefined) this.#covered.set(thread, Buffer.from(this.#image(flushing).now));
       return undefined;
     }
     const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest);
-    return this.#call(resumed ? (this.#unfinished.get(thread) ?? "") + (resumed[1] ?? "") : rest);
+    const covered = this.#covered.get(thread);
+    this.#covered.delete(thread);
+    return this.#call(resumed ? (this.#unfinished.get(thread) ?? "") + (resumed[1] ?? "") : rest, covered);
   }
 
   /** What a loss of power now would leave, by suffix of the path. */
@@ -39,7 +45,7 @@ export class DiskTrace {
     return [...this.#images].map(([path, image]) => [path.slice(this.#path.length), image.flushed]);
   }
 
-  #call(call: string): number | undefined {
+  #call(call: string, covered?: Buffer): number | undefined {
     const match = /^(\w+)\((.*)\) += +(-?\d+)/s.exec(call);
     if (!match) return undefined;
     const [, name, args = "", result = ""] = match;
@@ -70,7 +76,7 @@ export class DiskTrace {
         return undefined;
       case "fsync":
       case "fdatasync":
-        if (path !== undefined) this.#flush(path);
+        if (path !== undefined) this.#flush(path, covered ?? Buffer.from(this.#image(path).now));
         return undefined;
       default:
         return undefined;
@@ -98,9 +104,8 @@ export class DiskTrace {
         : Buffer.concat([image.now, Buffer.alloc(size - image.now.length)]);
   }
 
-  #flush(path: string): void {
-    const image = this.#image(path);
-    image.flushed = Buffer.from(image.now);
+  #flush(path: string, bytes: Buffer): void {
+    this.#image(path).flushed = bytes;
     this.flushes++;
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Opening the SQLite file: who owns it, whether it is ours, its schema and its settings.
  *
- * WAL with `synchronous=FULL`: a commit is flushed before it returns. Incremental vacuum gives freed
- * pages back while serving. The file and its companions are readable by the owner only.
+ * WAL; the flush that `synchronous=FULL` would make inside each commit is made after it, off the event loop (`wal-flush.ts`).
+ * Incremental vacuum gives freed pages back while serving. The file and its companions are readable by the owner only.
  */
 import { CodedError } from "@kontinuum/std";
 import {
@@ -73,6 +73,8 @@ export function openDatabase(path: string): DatabaseSync {
       db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${schemaVersion};`);
     }
     db.exec("COMMIT");
+    // From here on who commits also flushes.
+    db.exec("PRAGMA synchronous = NORMAL");
     recordOwner(path);
     for (const file of [path, `${path}-wal`]) if (existsSync(file)) chmodSync(file, 0o600);
     return db;

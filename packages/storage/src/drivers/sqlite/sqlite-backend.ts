@@ -1,8 +1,8 @@
 /**
  * The `sqlite` driver: one file, one process, every acknowledged write flushed.
  *
- * A group of writes is one transaction: `BEGIN IMMEDIATE … COMMIT` in one turn of the event loop, so
- * writers share one flush and readers never see half. The newest pairs are found through a head table,
+ * A group of writes is one transaction: `BEGIN IMMEDIATE … COMMIT` in one turn of the event loop, then one flush, off it. What is
+ * committed and not flushed yet shows to nobody: reads wait for the flush, as the writers do. The newest pairs are found through a head table,
  * older ones through the index on (key, revision); pairs are cached by log id, which never changes.
  */
 import { assert, messageOf, type Edges } from "@kontinuum/std";
@@ -33,6 +33,7 @@ import { bytes, columns, decodePair, integer, scalar } from "./rows.ts";
 import { isDeviceFailure, sqliteFault } from "./sqlite-faults.ts";
 import { Statements } from "./statements.ts";
 import { Sweeper } from "./sweeper.ts";
+import { WalFlush } from "./wal-flush.ts";
 
 /** Bytes of values after which a page of the log ends, at the end of a revision. */
 const logPageBytes = 4 * 1024 * 1024;
@@ -49,7 +50,10 @@ export class SqliteBackend implements Backend {
   readonly #sweeper: Sweeper;
   readonly #cache = new PairCache<number>();
   readonly #deadlines: LeaseDeadlines;
+  readonly #flushes: WalFlush;
+  /** The newest revision that is committed, and the newest that is flushed. */
   #revision: Revision;
+  #durable: Revision;
   #compactRevision: Revision;
   #lastId: number;
   #listener: ((changes: readonly Change[]) => void) | undefined;
@@ -68,7 +72,9 @@ export class SqliteBackend implements Backend {
     this.#sql = new Statements(this.#db);
     this.#sweeper = new Sweeper(this.#db, this.#sql, edges.clock);
     this.#deadlines = new LeaseDeadlines(edges.clock);
+    this.#flushes = new WalFlush(path);
     this.#revision = this.#meta("revision");
+    this.#durable = this.#revision;
     this.#compactRevision = this.#meta("compact");
     this.#lastId = scalar(this.#sql.get(this.#sql.maxId).get());
     for (const row of this.#sql.get(this.#sql.allLeases).all()) {
@@ -78,16 +84,19 @@ export class SqliteBackend implements Backend {
   }
 
   get known(): Position {
-    return { revision: this.#revision, compactRevision: this.#compactRevision };
+    return { revision: this.#durable, compactRevision: this.#compactRevision };
   }
 
   position(): Promise<Position> {
     return Promise.resolve(this.known);
   }
 
-  async scan(scan: Scan): Promise<Scanned & { at: Revision }> {
-    const at = this.#revision;
-    this.#checkRevision(scan.revision);
+  async scan(asked: Scan): Promise<Scanned & { at: Revision }> {
+    if (this.#durable < this.#revision) await this.#flushes.settled();
+    const at = this.#durable;
+    this.#checkRevision(asked.revision);
+    // A disk that failed leaves commits of which nobody knows whether they are kept: they are left out.
+    const scan = asked.revision === 0 && at < this.#revision ? { ...asked, revision: at } : asked;
     const large = scan.limit === 0 || scan.limit > sliceSize;
     if (scan.span.single || scan.countOnly === true || !large)
       return this.#guard(() => ({ ...this.#scan(scan), at }));
@@ -96,7 +105,7 @@ export class SqliteBackend implements Backend {
 
   /** A long scan in slices of one state, so that it holds nobody up for long. */
   async #sliced(scan: Scan): Promise<Scanned> {
-    const revision = scan.revision > 0 ? scan.revision : this.#revision;
+    const revision = scan.revision > 0 ? scan.revision : this.#durable;
     const kvs: KeyValue[] = [];
     let { span } = scan;
     for (;;) {
@@ -125,12 +134,12 @@ export class SqliteBackend implements Backend {
   }
 
   #checkRevision(revision: Revision): void {
-    if (revision > this.#revision) throw futureRevision(revision, this.#revision);
+    if (revision > this.#durable) throw futureRevision(revision, this.#durable);
     if (revision > 0 && revision < this.#compactRevision) throw compacted(revision, this.#compactRevision);
   }
 
   async write(_needs: Needs, work: (session: Session) => void): Promise<void> {
-    if (this.#broken !== undefined)
+    if (this.#broken !== undefined || this.#flushes.failed)
       throw fault("lost", `the disk of ${this.#path} failed earlier: check it and restart`, {
         cause: this.#broken,
       });
@@ -138,10 +147,12 @@ export class SqliteBackend implements Backend {
     const revision = this.#revision;
     const lastId = this.#lastId;
     const group: Change[] = [];
+    let began = false;
     try {
       this.#deadlines.atomically(() => {
         work(this.#session(group));
-        if (!this.#db.isTransaction) return;
+        began = this.#db.isTransaction;
+        if (!began) return;
         if (this.#revision !== revision) this.#setMeta("revision", this.#revision);
         this.#db.exec("COMMIT");
       });
@@ -153,17 +164,26 @@ export class SqliteBackend implements Backend {
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
       throw sqliteFault(error, this.#path);
     }
+    if (began) await this.#flush();
     if (group.length > 0) this.#listener?.(group);
+  }
+
+  /** Everything committed so far becomes durable. */
+  async #flush(): Promise<void> {
+    const revision = this.#revision;
+    await this.#flushes.flush();
+    this.#durable = Math.max(this.#durable, revision);
   }
 
   async log(request: { from: Revision; span: Span; prevKv: boolean; limit: number }): Promise<LogPage> {
     const { from, span } = request;
+    if (this.#durable < this.#revision) await this.#flushes.settled();
     if (from < this.#compactRevision) throw compacted(from, this.#compactRevision);
     return this.#guard(() => {
       const sql = this.#sql;
       const next = columns(sql.get(sql.logPageEnd).get(from, request.limit))?.[0];
-      const end = next === undefined ? this.#revision + 1 : integer(next);
-      let through = Math.max(from, end - 1);
+      const end = next === undefined ? this.#durable + 1 : integer(next);
+      let through = Math.min(Math.max(from, end - 1), Math.max(this.#durable, from - 1));
       const changes: Change[] = [];
       let bytes = 0;
       for (const row of sql.get(sql.logPage(span.end !== undefined)).all(from, through, ...bounds(span))) {
@@ -183,7 +203,7 @@ export class SqliteBackend implements Backend {
         bytes += kv.value.length + (change.prev?.value.length ?? 0);
         changes.push(change);
       }
-      return { changes, through: Math.min(through, Math.max(this.#revision, from - 1)) };
+      return { changes, through };
     });
   }
 
@@ -194,7 +214,8 @@ export class SqliteBackend implements Backend {
   async setCompact(revision: Revision): Promise<void> {
     if (revision <= this.#compactRevision) return;
     this.#guard(() => this.#setMeta("compact", revision));
-    this.#compactRevision = revision;
+    await this.#flush();
+    this.#compactRevision = Math.max(this.#compactRevision, revision);
   }
 
   async sweep(budgetMs: number): Promise<boolean> {
@@ -202,14 +223,17 @@ export class SqliteBackend implements Backend {
   }
 
   async lease(id: LeaseId): Promise<LeaseRecord | undefined> {
+    await this.#flushes.settled();
     return this.#deadlines.get(id);
   }
 
   async leases(): Promise<readonly LeaseId[]> {
+    await this.#flushes.settled();
     return this.#deadlines.ids();
   }
 
   async leaseKeys(id: LeaseId): Promise<readonly Buffer[]> {
+    await this.#flushes.settled();
     return this.#guard(() => this.#leaseKeys(id));
   }
 
@@ -244,6 +268,7 @@ export class SqliteBackend implements Backend {
       this.#db.exec("COMMIT");
       this.#revision = revision;
       this.#compactRevision = revision;
+      await this.#flush();
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
       throw sqliteFault(error, this.#path);
@@ -265,6 +290,8 @@ export class SqliteBackend implements Backend {
 
   async close(): Promise<void> {
     this.#listener = undefined;
+    await this.#flushes.settled();
+    this.#flushes.close();
     closeDatabase(this.#db, this.#path);
   }
 

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
+import { closeSync, openSync, readdirSync, readlinkSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
-import { seededRandom, SimulatedClock, systemEdges } from "@kontinuum/std";
+import { isCoded, seededRandom, SimulatedClock, systemEdges } from "@kontinuum/std";
 import { scratchRoot } from "../../contract/scratch.ts";
 import { testContract } from "../../contract/suite.ts";
 import { prefixRange } from "../../contract.ts";
@@ -103,3 +104,74 @@ test("a group that failed half way leaves nothing behind, not even in memory", a
   await backend.close();
   await rm(folder, { recursive: true });
 });
+
+test("what is committed and not flushed yet shows to nobody; after a failed flush, what was flushed does", async () => {
+  const folder = await mkdtemp(join(scratchRoot, "storage-flush-"));
+  const backend = SqliteBackend.open(join(folder, "a.db"), systemEdges());
+  const none = { scans: [], leases: [], leaseKeys: [] };
+  const span = pointSpan(Buffer.from("/a"));
+  const scan = { span, revision: 0, limit: 0 };
+  const write = (revision: number): Promise<void> =>
+    backend.write(none, (session) => {
+      session.putLease(BigInt(revision), 60);
+      session.apply([
+        {
+          type: "put",
+          kv: {
+            key: span.start,
+            value: Buffer.from(`at ${revision}`),
+            createRevision: 2,
+            modRevision: revision,
+            version: revision - 1,
+            lease: 0n,
+          },
+        },
+      ]);
+    });
+  const published: number[] = [];
+  backend.onCommit((changes) => published.push(...(changes ?? []).map(({ kv }) => kv.modRevision)));
+
+  const writing = write(2);
+  // Committed by now: the rest of the call waits for the disk.
+  assert.deepEqual([backend.known.revision, published], [1, []]);
+  const [found, leases] = await Promise.all([backend.scan(scan), backend.leases()]);
+  assert.deepEqual([found.at, found.kvs[0]?.value.toString(), leases], [2, "at 2", [2n]]);
+  await writing;
+  assert.deepEqual([backend.known.revision, published], [2, [2]]);
+
+  loseFile("a.db-wal");
+  await assert.rejects(
+    write(3),
+    (error) => isCoded(error, "unavailable") && /whether the write is kept/.test(error.message),
+  );
+  await assert.rejects(
+    write(3),
+    (error) => isCoded(error, "unavailable") && /failed earlier/.test(error.message),
+  );
+  const left = await backend.scan(scan);
+  assert.deepEqual([left.at, left.kvs[0]?.value.toString(), left.count], [2, "at 2", 1]);
+  await assert.rejects(backend.scan({ ...scan, revision: 3 }), (error) => isCoded(error, "invalid_argument"));
+  const page = await backend.log({ from: 1, span, prevKv: false, limit: 10 });
+  assert.deepEqual([page.through, page.changes.map(({ kv }) => kv.modRevision)], [2, [2]]);
+  assert.deepEqual([backend.known.revision, published], [2, [2]]);
+  await backend.close();
+  await rm(folder, { recursive: true });
+});
+
+/** Puts something that cannot be flushed in the place of this process's newest descriptor of a file. */
+function loseFile(name: string): void {
+  const descriptors = readdirSync("/proc/self/fd").map(Number);
+  const ours = descriptors.filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`).endsWith(name);
+    } catch {
+      return false;
+    }
+  });
+  const lost = Math.max(...ours);
+  closeSync(lost);
+  const opened: number[] = [];
+  do opened.push(openSync("/dev/null", "r+"));
+  while (opened.at(-1) !== lost);
+  for (const fd of opened.slice(0, -1)) closeSync(fd);
+}
