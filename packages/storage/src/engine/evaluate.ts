@@ -93,17 +93,22 @@ function holdsFor(kv: KeyValue | undefined, compare: Compare): boolean {
   }
 }
 
+/** Everything that can fail: first the puts of the whole path, then its reads, so that the same failure is named as by etcd. */
 function check(session: Session, path: Path): void {
-  for (const step of path.steps) {
-    if (step.type === "txn") check(session, step.path);
-    else if (step.type === "range") checkRevision(session, step.range.scan.revision);
-    else if (step.type === "put") {
-      const { ignoreValue, ignoreLease, lease = 0n } = step.op;
-      if ((ignoreValue === true || ignoreLease === true) && !session.get(step.key))
-        throw fault("key_not_found", "a put that keeps value or lease needs an existing key");
-      if (lease !== 0n && !session.hasLease(lease)) throw leaseNotFound(lease);
-    }
+  const steps = stepsOf(path);
+  for (const step of steps) {
+    if (step.type !== "put") continue;
+    const { ignoreValue, ignoreLease, lease = 0n } = step.op;
+    if ((ignoreValue === true || ignoreLease === true) && !session.get(step.key))
+      throw fault("key_not_found", "a put that keeps value or lease needs an existing key");
+    if (lease !== 0n && !session.hasLease(lease)) throw leaseNotFound(lease);
   }
+  for (const step of steps) if (step.type === "range") checkRevision(session, step.range.scan.revision);
+}
+
+/** The operations of a path in their order. */
+function stepsOf({ steps }: Path): readonly Exclude<Step, { type: "txn" }>[] {
+  return steps.flatMap((step) => (step.type === "txn" ? stepsOf(step.path) : [step]));
 }
 
 function checkRevision(session: Session, revision: Revision): void {
