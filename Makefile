@@ -20,8 +20,8 @@ $(STAMP): package-lock.json
 demo: $(STAMP) ## From an empty folder to a joined zone, on loopback; ARGS=--once exits when the zone is Ready
 	@node scripts/demo.ts $(ARGS)
 
-demo-clean: ## Stop the demo's leftovers and remove .demo/
-	@rm -rf .demo
+demo-clean: ## Remove what a demo left in .demo/; refused while it runs
+	@if [ -d .demo ]; then node scripts/demo.ts clean; fi
 
 test: $(STAMP) ## Every test this machine can run, with a list of what was left out
 	@node scripts/test.ts $(ARGS)

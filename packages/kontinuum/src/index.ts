@@ -1,6 +1,7 @@
 /**
  * `@kontinuum/kontinuum`: machines into clusters and zones.
  */
+export { cleanDemo } from "./demo/clean-demo.ts";
 export { runDemo, type DemoOptions } from "./demo/run-demo.ts";
 export { main } from "./cli/main.ts";
 export { startProcess, type RunningProcess, type ServeOptions } from "./serve/serve.ts";

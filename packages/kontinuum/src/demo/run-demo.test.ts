@@ -6,6 +6,7 @@ import { mkdir, mkdtemp, readdir, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { test } from "node:test";
+import { cleanDemo } from "./clean-demo.ts";
 import { lockFolder } from "./demo-lock.ts";
 import { runDemo } from "./run-demo.ts";
 
@@ -46,8 +47,18 @@ test("a folder that another demo has is a conflict", async () => {
       said,
       /^demo: a demo runs in .* already \(process \d+\): stop it, or set KONTINUUM_DEMO_DIR/,
     );
+    assert.equal(await cleanDemo(root, () => {}), 5);
+    assert.deepEqual(await readdir(root), ["demo.pid"]);
   } finally {
     await unlock();
     await rm(root, { recursive: true });
   }
+});
+
+test("what a demo left is removed, and nothing is no failure", async () => {
+  const root = await mkdtemp(path.join(os.tmpdir(), "run-demo-"));
+  await mkdir(path.join(root, "rack"));
+  assert.equal(await cleanDemo(root, () => {}), 0);
+  await assert.rejects(readdir(root), { code: "ENOENT" });
+  assert.equal(await cleanDemo(root, () => {}), 0);
 });
