@@ -15,6 +15,7 @@ import { negotiate, parseIncludeObject, type IncludeObject, type Negotiated } fr
 import { nextTurn, pieceBytes, PieceBuilder } from "../wire/pieces.ts";
 import { sendBytes, sendPieces, sendValue, wantsIndent } from "../wire/respond.ts";
 import { header } from "../wire/request.ts";
+import type { Written } from "./create.ts";
 import type { ListPage } from "./read.ts";
 import { apiVersionOf, type ResourceStore } from "./resource-store.ts";
 
@@ -53,16 +54,38 @@ export async function sendObject(
     return sendValue(
       context,
       status,
-      tableOf(resource, [object], { include: form.include, now, meta: metaOf(object), columns: true }),
+      tableOf(resource, [object], {
+        include: form.include,
+        now,
+        meta: metaOf(object),
+        columns: true,
+        version: form.metaVersion,
+      }),
       form.encoding,
     );
   }
-  if (form.shape === "metadata") return sendValue(context, status, partialMetadata(object), form.encoding);
+  const shown = form.shape === "metadata" ? partialMetadata(object, form.metaVersion) : object;
   if (form.encoding === "protobuf") {
-    const bytes = encodeProtobuf(object);
+    const bytes = encodeProtobuf(shown);
     if (bytes) return sendBytes(context, status, protobufMediaType, Buffer.from(bytes));
   }
-  return sendValue(context, status, object, form.encoding);
+  return sendValue(context, status, shown, form.encoding);
+}
+
+/** Sends an object that was just stored: the text it was stored as, where that is what the client sees. */
+export function sendWritten(
+  context: RequestContext,
+  resource: ResourceDefinition,
+  form: AnswerForm,
+  status: number,
+  { object, rest }: Written,
+  now: number,
+): Promise<void> {
+  if (rest === undefined || form.shape !== "object" || form.encoding !== "json" || wantsIndent(context))
+    return sendObject(context, resource, form, status, object, now);
+  const { resourceVersion } = metaOf(object);
+  const text = objectHead(apiVersionOf(resource), resource.kind, resourceVersion) + rest;
+  return sendBytes(context, status, "application/json", Buffer.from(text));
 }
 
 /** Sends a cached object. */
@@ -105,7 +128,8 @@ export async function sendList(
   if (form.encoding === "json" && !wantsIndent(context))
     return sendPieces(context, 200, "application/json", jsonPieces(list));
   if (form.encoding === "protobuf") {
-    const head = { kind: resource.listKind, apiVersion: apiVersionOf(resource), metadata: { ...meta } };
+    const { kind, apiVersion } = plainHead(list);
+    const head = { kind, apiVersion, metadata: { ...meta } };
     const bytes = await encodeProtobufList(head, itemsOf(list));
     if (bytes)
       return sendBytes(
@@ -144,12 +168,21 @@ function listHead({ resource, form, meta, now }: ListAnswer): JsonObject {
       now,
       meta,
       columns: true,
+      version: form.metaVersion,
     });
     return head;
   }
-  if (form.shape === "metadata")
-    return { kind: "PartialObjectMetadataList", apiVersion: "meta.k8s.io/v1", metadata: meta };
-  return { kind: resource.listKind, apiVersion: apiVersionOf(resource), metadata: meta };
+  return { ...plainHead({ resource, form }), metadata: meta };
+}
+
+/** What a list of objects or of their metadata is. */
+function plainHead({ resource, form }: Pick<ListAnswer, "resource" | "form">): {
+  readonly kind: string;
+  readonly apiVersion: string;
+} {
+  return form.shape === "metadata"
+    ? { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${form.metaVersion}` }
+    : { kind: resource.listKind, apiVersion: apiVersionOf(resource) };
 }
 
 function listKey(form: AnswerForm): string {
@@ -159,8 +192,9 @@ function listKey(form: AnswerForm): string {
 /** One object as its list shows it: built-in items do not say what they are. */
 async function itemOf({ resource, form, store, now }: ListAnswer, entry: CacheEntry): Promise<JsonObject> {
   const object = await store.object(resource, entry);
-  if (form.shape === "table") return rowOf(resource, object, { include: form.include, now });
-  if (form.shape === "metadata") return partialMetadata(object);
+  if (form.shape === "table")
+    return rowOf(resource, object, { include: form.include, now, version: form.metaVersion });
+  if (form.shape === "metadata") return partialMetadata(object, form.metaVersion);
   if (resource.origin === "custom") return object;
   const { kind: _kind, apiVersion: _version, ...item } = object;
   return item;

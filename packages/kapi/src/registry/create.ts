@@ -100,8 +100,15 @@ export function strategyContext(
   return { user: context.user, now: deps.edges.clock.now(), subresource };
 }
 
-/** Creates an object; answers it as stored (or as it would be, on a dry run). */
-export async function createObject(deps: RegistryDeps, request: CreateRequest): Promise<JsonObject> {
+/** An object as it was stored (or would be, on a dry run). */
+export interface Written {
+  readonly object: JsonObject;
+  /** See `Encoded` in resource-store.ts: what was made for the store is not made again for the answer. */
+  readonly rest?: string | undefined;
+}
+
+/** Creates an object. */
+export async function createObject(deps: RegistryDeps, request: CreateRequest): Promise<Written> {
   const { context, resource, namespace, options } = request;
   let { object } = request;
   normalizeMetadata(object);
@@ -177,7 +184,7 @@ async function storeNew(
   request: CreateRequest,
   object: JsonObject,
   admission: AdmissionRequest,
-): Promise<JsonObject | undefined> {
+): Promise<Written | undefined> {
   const { context, resource, namespace, options } = request;
   const strategy = strategyContext(deps, context, "");
   if (dedupeOwners(object))
@@ -200,14 +207,14 @@ async function storeNew(
   const key = store.key(namespace, name);
   if (options.dryRun) {
     const present = await store.read(key);
-    if (!present) return object;
+    if (!present) return { object };
     throw alreadyExists(resource, name);
   }
-  const value = await store.encode(resource, object);
+  const { value, rest } = await store.encode(resource, object);
   const written = await deps.storage.leases.bind(deps.ttlSeconds(resource), (lease) =>
     store.create(key, value, lease),
   );
-  if (written.done) return withRevision(object, written.revision);
+  if (written.done) return { object: withRevision(object, written.revision), rest };
   if (metaText(object, "generateName") !== "" && metaText(request.object, "name") === "") return undefined;
   throw alreadyExists(resource, name, written.current !== undefined && isDeleting(written.current));
 }

@@ -187,7 +187,8 @@ async function encodeAsStored(
   entry: CacheEntry,
   object: JsonObject,
 ): Promise<string> {
-  return object["apiVersion"] === entry.apiVersion ? encodeStored(object) : store.encode(resource, object);
+  if (object["apiVersion"] === entry.apiVersion) return encodeStored(object);
+  return (await store.encode(resource, object)).value;
 }
 
 function sameList(a: readonly string[], b: readonly string[]): boolean {

@@ -18,7 +18,7 @@ import {
 import { readObjectBody } from "../wire/body.ts";
 import { sendValue } from "../wire/respond.ts";
 import { applyConfigurationTo, configurationOf } from "./apply.ts";
-import { answerForm, type AnswerForm, sendEntry, sendList, sendObject } from "./answer.ts";
+import { answerForm, type AnswerForm, sendEntry, sendList, sendObject, sendWritten } from "./answer.ts";
 import { checkTypeAndPlace, createObject } from "./create.ts";
 import { deleteMatching, deleteObject } from "./delete.ts";
 import { parseDeleteOptions } from "./delete-options.ts";
@@ -155,7 +155,7 @@ export class RegistryHandler {
     const options = parseWriteOptions(context, "CreateOptions");
     if (context.info.name !== "") throw methodNotAllowed(resource, "create");
     const body = await readWriteBody(context, resource);
-    const object = await createObject(this.#deps, {
+    const written = await createObject(this.#deps, {
       context,
       resource,
       namespace: this.#namespace(context, resource),
@@ -163,7 +163,7 @@ export class RegistryHandler {
       duplicates: options.fieldValidation === "Ignore" ? [] : body.duplicates(),
       options,
     });
-    return sendObject(context, resource, form, 201, object, this.#now());
+    return sendWritten(context, resource, form, 201, written, this.#now());
   }
 
   async #update(context: RequestContext, resource: ResourceDefinition, subresource: string): Promise<void> {
@@ -200,7 +200,7 @@ export class RegistryHandler {
           }
         : {}),
     });
-    return sendObject(context, resource, form, result.created ? 201 : 200, result.object, this.#now());
+    return sendWritten(context, resource, form, result.created ? 201 : 200, result, this.#now());
   }
 
   async #patch(context: RequestContext, resource: ResourceDefinition, subresource: string): Promise<void> {
@@ -243,7 +243,7 @@ export class RegistryHandler {
       change,
       unconditional: true,
     });
-    return sendObject(context, resource, form, 200, result.object, this.#now());
+    return sendWritten(context, resource, form, 200, result, this.#now());
   }
 
   async #apply(
@@ -289,7 +289,7 @@ export class RegistryHandler {
           }
         : {}),
     });
-    return sendObject(context, resource, form, result.created ? 201 : 200, result.object, this.#now());
+    return sendWritten(context, resource, form, result.created ? 201 : 200, result, this.#now());
   }
 
   async #delete(context: RequestContext, resource: ResourceDefinition): Promise<void> {

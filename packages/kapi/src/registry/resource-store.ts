@@ -12,6 +12,7 @@ import {
   decodeEntry,
   encodeRest,
   encodeStored,
+  storedHead,
   entryObject,
   joinHead,
   objectHead,
@@ -20,6 +21,7 @@ import {
 } from "../watch-cache/entry.ts";
 import { ResourceCache } from "../watch-cache/resource-cache.ts";
 import { metadataOf } from "./metadata.ts";
+import { Turns } from "./turns.ts";
 
 /** The root of all keys. */
 export const registryPrefix = "/registry/";
@@ -49,6 +51,13 @@ export interface ResourceStoreOptions {
   versionOf(apiVersion: string): ResourceDefinition | undefined;
 }
 
+/** An object's text for the store. */
+export interface Encoded {
+  readonly value: string;
+  /** The part behind `metadata.resourceVersion`, where clients of the object's version see just what is stored. */
+  readonly rest?: string;
+}
+
 /** What a conditional write did. */
 export type WriteResult =
   | { readonly done: true; readonly revision: number }
@@ -59,6 +68,8 @@ export class ResourceStore {
   readonly resource: ResourceDefinition;
   readonly prefix: string;
   readonly cache: ResourceCache;
+  /** For writers who lost a race for one key. */
+  readonly turns: Turns;
   readonly #options: ResourceStoreOptions;
 
   constructor(options: ResourceStoreOptions) {
@@ -66,6 +77,7 @@ export class ResourceStore {
     this.#options = options;
     this.resource = resource;
     this.prefix = `${registryPrefix}${resource.group === "" ? "" : `${resource.group}/`}${resource.plural}/`;
+    this.turns = new Turns(options.clock);
     this.cache = new ResourceCache({
       store: options.store,
       prefix: this.prefix,
@@ -168,15 +180,18 @@ export class ResourceStore {
     return joinHead(objectHead(apiVersionOf(resource), resource.kind, entry.revision), rest);
   }
 
-  /** Bytes to store for an object of some version. */
-  async encode(resource: ResourceDefinition, object: JsonObject): Promise<string> {
+  /** What to store for an object of some version. */
+  async encode(resource: ResourceDefinition, object: JsonObject): Promise<Encoded> {
     const { group, version } = storagePlace(resource);
     const apiVersion = apiVersionOf({ group, version });
-    if (resource.stored) return encodeStored(resource.stored.toStored(object));
-    if (object["apiVersion"] === apiVersion) return encodeStored(object);
-    if (!resource.convert) return encodeStored({ ...object, apiVersion });
+    if (resource.stored) return { value: encodeStored(resource.stored.toStored(object)) };
+    if (object["apiVersion"] === apiVersion) {
+      const rest = encodeRest(object);
+      return { value: storedHead(object) + rest, rest };
+    }
+    if (!resource.convert) return { value: encodeStored({ ...object, apiVersion }) };
     const [converted] = await resource.convert([object], apiVersion);
-    return encodeStored(converted ?? object);
+    return { value: encodeStored(converted ?? object) };
   }
 
   /** Stores a new object. */

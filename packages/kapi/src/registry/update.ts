@@ -3,7 +3,7 @@
  *
  * The first round works on the cache's copy and is decided by a conditional write; when somebody else was faster, the
  * store's answer brings the newest object and the loop goes on with it, unless the request carries a
- * resourceVersion of its own. A change of nothing is not written.
+ * resourceVersion of its own. Those who were not fast enough go on in turn. A change of nothing is not written.
  */
 import type { JsonObject } from "@kontinuum/std";
 import type { AdmissionRequest } from "../admission/admission.ts";
@@ -13,7 +13,7 @@ import type { RequestContext } from "../pipeline/context.ts";
 import type { ResourceDefinition } from "../resource.ts";
 import { conflict, invalid, notFound, StatusError } from "../status/status.ts";
 import type { CacheEntry } from "../watch-cache/entry.ts";
-import { checkTypeAndPlace, refine, strategyContext } from "./create.ts";
+import { checkTypeAndPlace, refine, strategyContext, type Written } from "./create.ts";
 import { ignoreReadErrorOption } from "./delete-options.ts";
 import type { RegistryDeps } from "./deps.ts";
 import { otherVersions } from "./other-versions.ts";
@@ -56,14 +56,13 @@ export interface UpdateRequest {
   /** Makes the new object; may be called again with a newer one. `current` is the callee's own copy. */
   change(current: JsonObject): Change | Promise<Change>;
   /** Creates the object when it does not exist; absent: 404. */
-  createMissing?(): Promise<JsonObject>;
+  createMissing?(): Promise<Written>;
   /** True when the request's resourceVersion may be absent (patches read the newest object themselves). */
   readonly unconditional: boolean;
 }
 
 /** The answer of an update. */
-export interface Updated {
-  readonly object: JsonObject;
+export interface Updated extends Written {
   readonly created: boolean;
 }
 
@@ -73,6 +72,22 @@ export async function updateObject(deps: RegistryDeps, request: UpdateRequest): 
   const store = deps.storage.of(resource);
   const key = store.key(namespace, name);
   await store.cache.load();
+  const turn: { end?: () => void } = {};
+  try {
+    return await runRounds(deps, request, store, key, turn);
+  } finally {
+    turn.end?.();
+  }
+}
+
+async function runRounds(
+  deps: RegistryDeps,
+  request: UpdateRequest,
+  store: ResourceStore,
+  key: string,
+  turn: { end?: () => void },
+): Promise<Updated> {
+  const { resource, name } = request;
   let entry: CacheEntry | undefined = store.cache.get(key);
   let trusted = false;
   for (let round = 0; round < maxRounds; round++) {
@@ -83,7 +98,7 @@ export async function updateObject(deps: RegistryDeps, request: UpdateRequest): 
         if (entry) continue;
       }
       if (!request.createMissing) throw notFound(resource, name);
-      return { object: await request.createMissing(), created: true };
+      return { ...(await request.createMissing()), created: true };
     }
     if (entry.error !== undefined) throw undecodable(entry);
     let outcome: Outcome;
@@ -98,9 +113,16 @@ export async function updateObject(deps: RegistryDeps, request: UpdateRequest): 
       entry = newest;
       continue;
     }
-    if (outcome.done) return { object: outcome.object, created: false };
+    if (outcome.done) return { object: outcome.object, rest: outcome.rest, created: false };
     entry = outcome.current;
     trusted = true;
+    if (turn.end) continue;
+    turn.end = await store.turns.take(key);
+    const cached = store.cache.get(key);
+    if (entry && cached && cached.revision > entry.revision) {
+      entry = cached;
+      trusted = false;
+    }
   }
   throw conflict(resource, name);
 }
@@ -115,7 +137,7 @@ export function undecodable(entry: CacheEntry): StatusError {
 }
 
 type Outcome =
-  | { readonly done: true; readonly object: JsonObject }
+  | ({ readonly done: true } & Written)
   | { readonly done: false; readonly current: CacheEntry | undefined };
 
 async function attempt(
@@ -265,10 +287,10 @@ async function write(
     if (!removed.done) return removed;
     return { done: true, object: withRevision(result, removed.revision) };
   }
-  const value = await store.encode(resource, result);
+  const { value, rest } = await store.encode(resource, result);
   const written = await deps.storage.leases.bind(deps.ttlSeconds(resource), (lease) =>
     store.update(entry.key, value, entry.revision, lease),
   );
   if (!written.done) return written;
-  return { done: true, object: withRevision(result, written.revision) };
+  return { done: true, object: withRevision(result, written.revision), rest };
 }

@@ -56,7 +56,7 @@ class LineMaker {
     this.#form = form;
     this.#include = include;
     this.#now = now;
-    const id = `${apiVersionOf(resource)}|${form.encoding}|${form.shape}|${include}`;
+    const id = `${apiVersionOf(resource)}|${form.encoding}|${form.shape}|${form.metaVersion}|${include}`;
     this.#ids = { ADDED: `${id}|ADDED`, MODIFIED: `${id}|MODIFIED`, DELETED: `${id}|DELETED` };
   }
 
@@ -118,11 +118,15 @@ class LineMaker {
   }
 
   #frame(type: string, object: Record<string, unknown>, columns: boolean): Buffer {
-    if (this.#form.encoding === "protobuf") return Buffer.from(encodeWatchFrame(type, object) ?? []);
+    const { encoding, shape, metaVersion: version } = this.#form;
+    if (encoding === "protobuf") {
+      const framed = shape === "metadata" ? partialMetadata(object, version) : object;
+      return Buffer.from(encodeWatchFrame(type, framed) ?? []);
+    }
     let shown: Record<string, unknown> = object;
-    if (this.#form.shape === "table") {
+    if (shape === "table") {
       const metadata = object["metadata"];
-      const version =
+      const resourceVersion =
         typeof metadata === "object" && metadata !== null && "resourceVersion" in metadata
           ? String(metadata.resourceVersion)
           : "";
@@ -131,8 +135,9 @@ class LineMaker {
       const table = tableOf(cells, [object], {
         include: this.#include,
         now: this.#now(),
-        meta: { resourceVersion: version },
+        meta: { resourceVersion },
         columns: false,
+        version,
       });
       if (columns)
         table["columnDefinitions"] = tableOf(this.#resource, [], {
@@ -142,7 +147,7 @@ class LineMaker {
           columns: true,
         })["columnDefinitions"];
       shown = table;
-    } else if (this.#form.shape === "metadata") shown = partialMetadata(object);
+    } else if (shape === "metadata") shown = partialMetadata(object, version);
     return Buffer.from(`${stringifyJson({ type, object: shown })}\n`);
   }
 }

@@ -35,8 +35,12 @@ export interface CacheEntry {
 
 /** Puts bytes of one object into canonical order: apiVersion, kind, metadata first. `resourceVersion` is left out. */
 export function encodeStored(object: JsonObject): string {
-  const { apiVersion, kind } = object;
-  return `{"apiVersion":${stringifyJson(apiVersion)},"kind":${stringifyJson(kind)},"metadata":{${encodeRest(object)}`;
+  return storedHead(object) + encodeRest(object);
+}
+
+/** The part of {@link encodeStored} before {@link encodeRest}. */
+export function storedHead({ apiVersion, kind }: JsonObject): string {
+  return `{"apiVersion":${stringifyJson(apiVersion)},"kind":${stringifyJson(kind)},"metadata":{`;
 }
 
 /** The part of an object's JSON behind `metadata.resourceVersion`. */
@@ -49,7 +53,7 @@ export function encodeRest(object: JsonObject): string {
 }
 
 /** `{"apiVersion":…,"kind":…,"metadata":{"resourceVersion":"N",` */
-export function objectHead(apiVersion: string, kind: string, revision: number): string {
+export function objectHead(apiVersion: string, kind: string, revision: number | string): string {
   return `{"apiVersion":"${apiVersion}","kind":"${kind}","metadata":{"resourceVersion":"${revision}",`;
 }
 
