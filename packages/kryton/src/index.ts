@@ -16,6 +16,6 @@ export type { CloudEvent } from "./model/event.ts";
 export type { Operation } from "./model/operation.ts";
 export { allowed, hasProject, hasRole, type Principal, type Role } from "./model/principal.ts";
 export { KrytonError, type KrytonCode } from "./model/errors.ts";
-export type { AppEnv } from "./http/app.ts";
+export type { AppEnv } from "./http/pages.ts";
 export type { Services } from "./http/services.ts";
 export { createKrytonClient, KrytonClient, KrytonClientError } from "./client/index.ts";

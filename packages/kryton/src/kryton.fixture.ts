@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fetch, type Headers } from "undici";
 import { systemEdges, type Edges, type Log } from "@kontinuum/std";
-import { openStore, type Store } from "@kontinuum/storage";
+import { openStore, type Store } from "@kontinuum/storage/client";
 import { readConfig } from "./config/config.ts";
 import { hashToken } from "./cli/generate-token.ts";
 import { createKryton, type Kryton, type KrytonOptions } from "./server.ts";

@@ -25,9 +25,10 @@ import { EventFile } from "./events/event-file.ts";
 import { EventLog } from "./events/event-log.ts";
 import { StreamHub } from "./events/stream-hub.ts";
 import { Keeper } from "./housekeeping/keeper.ts";
-import { createHandler, type AppEnv } from "./http/app.ts";
+import { createHandler } from "./http/app.ts";
 import { Idempotency } from "./http/idempotency.ts";
 import { closeServer, createServer, listen, listenersOf, readTls } from "./http/listener.ts";
+import type { AppEnv } from "./http/pages.ts";
 import { Pipeline } from "./http/pipeline.ts";
 import { RateLimit } from "./http/rate-limit.ts";
 import { routeNamer } from "./http/route-names.ts";
@@ -249,7 +250,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     defaultProject,
     replay: (route, project, accepted) => replayReply(machines, snapshots, route, project, accepted),
   });
-  const handler = createHandler({
+  const handler = await createHandler({
     routes,
     pipeline,
     prelude: { edges, metrics, corsOrigins: config.corsOrigins },

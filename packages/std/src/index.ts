@@ -10,6 +10,7 @@ export * from "./ids.ts";
 export * from "./json.ts";
 export * from "./log.ts";
 export * from "./net.ts";
+export * from "./node-http.ts";
 export * from "./outbound.ts";
 export * from "./queue.ts";
 export * from "./random.ts";

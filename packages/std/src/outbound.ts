@@ -7,8 +7,7 @@
  * Time and size are bounded. Redirects are followed only when asked for, only to https from https, and
  * credentials never cross to another host.
  */
-import http from "node:http";
-import https from "node:https";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import net from "node:net";
 import os from "node:os";
 import type { Duplex, Readable } from "node:stream";
@@ -16,6 +15,7 @@ import tls from "node:tls";
 import type { Clock } from "./clock.ts";
 import { CodedError, messageOf } from "./errors.ts";
 import type { Network } from "./net.ts";
+import { http, https } from "./node-http.ts";
 
 const denied: readonly (readonly [string, number, "ipv4" | "ipv6"])[] = [
   ["0.0.0.0", 8, "ipv4"],
@@ -140,14 +140,14 @@ export interface OutboundRequest {
 /** An answer. Its body is for the caller of this client alone: never hand it to somebody else. */
 export interface OutboundAnswer {
   readonly status: number;
-  readonly headers: http.IncomingHttpHeaders;
+  readonly headers: IncomingHttpHeaders;
   readonly body: Buffer;
 }
 
 /** An answer whose body is still to come; unread bodies must be destroyed. */
 export interface OutboundStream {
   readonly status: number;
-  readonly headers: http.IncomingHttpHeaders;
+  readonly headers: IncomingHttpHeaders;
   /** Where the answer came from, after redirects. */
   readonly url: string;
   readonly body: Readable;
@@ -270,7 +270,7 @@ export class OutboundClient {
     });
   }
 
-  async #once(url: URL, request: OutboundRequest): Promise<http.IncomingMessage> {
+  async #once(url: URL, request: OutboundRequest): Promise<IncomingMessage> {
     const host = url.hostname.replace(/^\[|\]$/g, "");
     const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
     const address = await this.#address(host, port);

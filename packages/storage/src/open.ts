@@ -3,10 +3,8 @@
  */
 import { CodedError, type Edges } from "@kontinuum/std";
 import type { Store } from "./contract.ts";
-import { connectEtcd } from "./drivers/etcd/etcd-store.ts";
 import { etcdTarget } from "./drivers/etcd/etcd-url.ts";
 import { MemoryBackend } from "./drivers/memory/memory-backend.ts";
-import { SqliteBackend } from "./drivers/sqlite/sqlite-backend.ts";
 import { EncryptedStore, type EncryptionOptions } from "./encryption/encrypted-store.ts";
 import type { Retention } from "./engine/compactor.ts";
 import { EngineStore } from "./engine/engine-store.ts";
@@ -63,19 +61,24 @@ async function openPlain(url: string, edges: Edges, options: OpenOptions): Promi
         maxRevisions: memoryRevisions,
         ...options.retention,
       });
-    case "sqlite":
-      return new EngineStore(SqliteBackend.open(sqlitePath(rest), edges), edges, options.retention);
+    // The others are loaded when asked for: a process speaks to one database, and need not hold the rest in memory.
+    case "sqlite": {
+      const path = sqlitePath(rest);
+      const { SqliteBackend } = await import("./drivers/sqlite/sqlite-backend.ts");
+      return new EngineStore(SqliteBackend.open(path, edges), edges, options.retention);
+    }
     case "postgres":
-    case "postgresql":
-      // Loaded when asked for: most processes never speak to PostgreSQL.
-      return import("./drivers/postgres/postgres-backend.ts").then(
-        async ({ PostgresBackend }) =>
-          new EngineStore(await PostgresBackend.open(url, edges), edges, options.retention),
-      );
+    case "postgresql": {
+      const { PostgresBackend } = await import("./drivers/postgres/postgres-backend.ts");
+      return new EngineStore(await PostgresBackend.open(url, edges), edges, options.retention);
+    }
     case "etcd":
     case "grpc":
-    case "unix":
-      return connectEtcd(etcdTarget(scheme, rest), edges, scheme);
+    case "unix": {
+      const target = etcdTarget(scheme, rest);
+      const { connectEtcd } = await import("./drivers/etcd/etcd-store.ts");
+      return connectEtcd(target, edges, scheme);
+    }
     default:
       throw new CodedError(
         "invalid_argument",

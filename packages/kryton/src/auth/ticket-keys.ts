@@ -6,7 +6,7 @@
  * time. The stored key is sealed.
  */
 import type { Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import { z } from "zod";
 import { Change } from "../store/change.ts";
 import { Documents } from "../store/documents.ts";

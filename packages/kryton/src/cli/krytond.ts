@@ -5,7 +5,7 @@
  * failed, 2 for a configuration that is refused: one line says which variable and what to do.
  */
 import { CodedError, createLog, ensureFolder, isCoded, messageOf, systemEdges } from "@kontinuum/std";
-import { openStore } from "@kontinuum/storage";
+import { openStore } from "@kontinuum/storage/client";
 import { dirname } from "node:path";
 import { readConfig, type Config } from "../config/config.ts";
 import { createKryton, type Kryton } from "../server.ts";

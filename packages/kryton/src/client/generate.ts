@@ -6,7 +6,7 @@
  */
 import { writeFile } from "node:fs/promises";
 import { systemEdges } from "@kontinuum/std";
-import { openStore } from "@kontinuum/storage";
+import { openStore } from "@kontinuum/storage/client";
 import { stringify } from "yaml";
 import { readConfig } from "../config/config.ts";
 import { openApiDocument, type OpenApiDocument } from "../http/openapi.ts";

@@ -7,7 +7,7 @@
  * Source: Kubernetes documentation, API concepts and server-side apply.
  */
 import { at, CodedError, isObject, messageOf, stringAt } from "@kontinuum/std";
-import { Agent } from "undici";
+import type { Agent } from "undici";
 import type { ClusterAccess } from "./kubeconfig.ts";
 
 const callMs = 20_000;
@@ -46,26 +46,12 @@ interface Kind {
 export class Kubernetes {
   readonly endpoint: string;
   readonly #access: ClusterAccess;
-  readonly #agent: Agent;
+  #agent: Promise<Agent> | undefined;
   readonly #kinds = new Map<string, Map<string, Kind>>();
 
   constructor(access: ClusterAccess) {
     this.#access = access;
     this.endpoint = access.server;
-    this.#agent = new Agent({
-      connections: 8,
-      bodyTimeout: callMs,
-      headersTimeout: callMs,
-      maxResponseSize: maxAnswerBytes,
-      connect: {
-        timeout: callMs,
-        rejectUnauthorized: !access.insecure,
-        minVersion: "TLSv1.2",
-        ...(access.ca === undefined ? {} : { ca: access.ca }),
-        ...(access.cert === undefined ? {} : { cert: access.cert }),
-        ...(access.key === undefined ? {} : { key: access.key }),
-      },
-    });
   }
 
   /** The object at a path, or `undefined` when it or its kind does not exist. */
@@ -114,8 +100,28 @@ export class Kubernetes {
   }
 
   /** Ends the connections. */
-  close(): Promise<void> {
-    return this.#agent.destroy();
+  async close(): Promise<void> {
+    await (await this.#agent)?.destroy();
+  }
+
+  /** The connections; the HTTP client is loaded with the first request, which most installations never make. */
+  async #connections(): Promise<Agent> {
+    const { Agent } = await import("undici");
+    const { insecure, ca, cert, key } = this.#access;
+    return new Agent({
+      connections: 8,
+      bodyTimeout: callMs,
+      headersTimeout: callMs,
+      maxResponseSize: maxAnswerBytes,
+      connect: {
+        timeout: callMs,
+        rejectUnauthorized: !insecure,
+        minVersion: "TLSv1.2",
+        ...(ca === undefined ? {} : { ca }),
+        ...(cert === undefined ? {} : { cert }),
+        ...(key === undefined ? {} : { key }),
+      },
+    });
   }
 
   async #discover(root: string, apiVersion: string, signal: AbortSignal): Promise<Map<string, Kind>> {
@@ -144,7 +150,9 @@ export class Kubernetes {
     let status: number;
     let text: string;
     try {
-      const answer = await this.#agent.request({
+      const answer = await (
+        await (this.#agent ??= this.#connections())
+      ).request({
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
         method,

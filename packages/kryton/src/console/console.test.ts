@@ -5,7 +5,7 @@ import net, { type AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { systemEdges, systemNetwork } from "@kontinuum/std";
-import { openStore } from "@kontinuum/storage";
+import { openStore } from "@kontinuum/storage/client";
 import { WebSocket } from "ws";
 import { bearer, keysFile, start, until, type Fixture } from "../kryton.fixture.ts";
 import type { ConsoleTarget, Provider } from "../provider-contract/contract.ts";

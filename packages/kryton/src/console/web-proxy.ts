@@ -5,8 +5,8 @@
  * of ours and can set no cookie. A page in such a sandbox sends no cookies, so the ticket travels in the
  * path: the entrance redirects to `console/~<ticket>/`, and relative addresses keep it.
  */
-import http from "node:http";
-import { messageOf } from "@kontinuum/std";
+import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
+import { http, messageOf } from "@kontinuum/std";
 import { KrytonError } from "../model/errors.ts";
 import type { Services } from "../http/services.ts";
 import { alreadySent } from "../http/reply.ts";
@@ -36,7 +36,7 @@ export function upstreamPath(url: string, machineId: string): string {
 }
 
 /** Headers for the upstream. */
-export function forwardedHeaders(incoming: http.IncomingHttpHeaders, host: string): http.OutgoingHttpHeaders {
+export function forwardedHeaders(incoming: IncomingHttpHeaders, host: string): OutgoingHttpHeaders {
   const headers = Object.fromEntries(Object.entries(incoming).filter(([name]) => !notForwarded.has(name)));
   return { ...headers, host };
 }

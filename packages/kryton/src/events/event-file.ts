@@ -7,7 +7,7 @@
 import { appendFile, open, rename, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { ensureFolder, messageOf, type Edges } from "@kontinuum/std";
-import { prefixRange, type Store } from "@kontinuum/storage";
+import { prefixRange, type Store } from "@kontinuum/storage/client";
 import { eventSchema, type CloudEvent } from "../model/event.ts";
 import { keys } from "../store/keyspace.ts";
 import type { EventLog, LoggedEvent } from "./event-log.ts";

@@ -7,7 +7,7 @@
  * every event of every acknowledged request, whichever replica took it.
  */
 import { messageOf, type Edges } from "@kontinuum/std";
-import { prefixRange, type KeyValue, type Store, type Watch } from "@kontinuum/storage";
+import { prefixRange, type KeyValue, type Store, type Watch } from "@kontinuum/storage/client";
 import { eventSchema, type CloudEvent } from "../model/event.ts";
 import { decode } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";

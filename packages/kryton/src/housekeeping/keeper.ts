@@ -3,7 +3,7 @@
  * replica at a time, a few at once.
  */
 import { messageOf, type Edges } from "@kontinuum/std";
-import { prefixRange, type KeyValue, type Store } from "@kontinuum/storage";
+import { prefixRange, type KeyValue, type Store } from "@kontinuum/storage/client";
 import { idempotencySchema, rememberMs } from "../http/idempotency.ts";
 import { isFinal, operationSchema } from "../model/operation.ts";
 import { Change, type Fence } from "../store/change.ts";

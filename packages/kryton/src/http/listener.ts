@@ -2,11 +2,11 @@
  * The listener: timeouts, TLS, mutual TLS, draining.
  */
 import { readFile } from "node:fs/promises";
-import http from "node:http";
-import https from "node:https";
+import type { RequestListener, Server, ServerOptions } from "node:http";
+import type { Server as SecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
-import { CodedError, messageOf, type Edges } from "@kontinuum/std";
+import { CodedError, http, https, messageOf, type Edges } from "@kontinuum/std";
 import type { Config } from "../config/config.ts";
 
 const headerTimeoutMs = 5_000;
@@ -47,11 +47,8 @@ export async function readTls(config: Config): Promise<Tls | undefined> {
 }
 
 /** A server with the limits of the contract. */
-export function createServer(
-  tls: Tls | undefined,
-  handler: http.RequestListener,
-): http.Server | https.Server {
-  const common: http.ServerOptions = {
+export function createServer(tls: Tls | undefined, handler: RequestListener): Server | SecureServer {
+  const common: ServerOptions = {
     maxHeaderSize: maxHeaderBytes,
     headersTimeout: headerTimeoutMs,
     requestTimeout: requestTimeoutMs,
@@ -74,7 +71,7 @@ export function createServer(
 }
 
 /** Listens; resolves with the URL. Fails with `unavailable` when the address cannot be had. */
-export function listen(server: http.Server | https.Server, config: Config, secure: boolean): Promise<string> {
+export function listen(server: Server | SecureServer, config: Config, secure: boolean): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       const where = `${config.host}:${config.port}`;
@@ -91,7 +88,7 @@ export function listen(server: http.Server | https.Server, config: Config, secur
 }
 
 /** `address:port` of a server, and of every interface when it listens on all. */
-export function listenersOf(server: http.Server | https.Server): string[] {
+export function listenersOf(server: Server | SecureServer): string[] {
   const { address, port } = server.address() as AddressInfo;
   const any = address === "::" || address === "0.0.0.0";
   const own = any
@@ -102,7 +99,7 @@ export function listenersOf(server: http.Server | https.Server): string[] {
 
 /** Stops accepting, drains, and after `limitMs` cuts what is left. */
 export async function closeServer(
-  server: http.Server | https.Server,
+  server: Server | SecureServer,
   limitMs: number,
   edges: Edges,
 ): Promise<void> {

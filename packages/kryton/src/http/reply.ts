@@ -1,6 +1,7 @@
 /**
  * Answers: JSON with a final newline, text, bytes, nothing; and the one error envelope.
  */
+import type { ServerResponse } from "node:http";
 import { z } from "zod";
 import { toKrytonError, type KrytonError } from "../model/errors.ts";
 
@@ -16,6 +17,25 @@ export interface Reply {
 
 /** A handler that wrote to the raw response itself. */
 export const alreadySent = Symbol("already sent");
+
+/** Writes an answer to the raw response. One whose client has gone is left alone. */
+export function sendReply(outgoing: ServerResponse, reply: Reply): void {
+  if (outgoing.destroyed || outgoing.headersSent) return;
+  const { status, headers, content, json } = reply;
+  if (!content && json === undefined) {
+    outgoing.writeHead(status, headers).end();
+    return;
+  }
+  const type = content?.type ?? "application/json; charset=utf-8";
+  const body = content?.body ?? `${JSON.stringify(json)}\n`;
+  outgoing
+    .writeHead(status, {
+      "Content-Type": type,
+      "Content-Length": typeof body === "string" ? Buffer.byteLength(body) : body.length,
+      ...headers,
+    })
+    .end(body);
+}
 
 /** 200 with a body. */
 export function ok(json: unknown): Reply {

@@ -9,7 +9,7 @@
  * has ended and something of it is still outside, a call that came too late left it, and it is removed.
  */
 import { messageOf, type Edges } from "@kontinuum/std";
-import { prefixRange, type Store } from "@kontinuum/storage";
+import { prefixRange, type Store } from "@kontinuum/storage/client";
 import { z } from "zod";
 import { formatTime } from "../model/bytes.ts";
 import type { Machine, MachineSpec } from "../model/machine.ts";

@@ -5,7 +5,7 @@
  * lost watch means loading again, so listeners must treat every notice as "look again".
  */
 import { messageOf, type Edges } from "@kontinuum/std";
-import { prefixRange, type KeyValue, type Store, type StoreEvent } from "@kontinuum/storage";
+import { prefixRange, type KeyValue, type Store, type StoreEvent } from "@kontinuum/storage/client";
 import { z } from "zod";
 import { keys } from "../store/keyspace.ts";
 import { pause } from "../store/leadership.ts";

@@ -2,7 +2,7 @@
  * Progress of a running operation, written down at most once a second, newest first.
  */
 import { messageOf, type Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import { formatTime } from "../model/bytes.ts";
 import { Change } from "../store/change.ts";
 import { keys } from "../store/keyspace.ts";

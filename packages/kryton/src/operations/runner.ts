@@ -8,7 +8,7 @@
  * writes its end. The request that asked for it plays no part.
  */
 import { InvariantError, messageOf, type Edges, type Timer } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import { formatTime } from "../model/bytes.ts";
 import { isFinal, operationSchema, type Operation } from "../model/operation.ts";
 import { ProviderError, type Provider, type ProviderCall } from "../provider-contract/contract.ts";

@@ -5,7 +5,7 @@
  * changed base URL drops the token that was meant for the old one.
  */
 import { messageOf, type Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import { z } from "zod";
 import type { Config } from "../config/config.ts";
 import { KrytonError } from "../model/errors.ts";

@@ -7,7 +7,7 @@
  */
 import { realpath } from "node:fs/promises";
 import { CodedError, messageOf, type Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import { KubernetesStorage } from "../cluster/cluster-storage.ts";
 import type { Kubernetes } from "../cluster/kubernetes.ts";
 import type { Environment } from "../config/values.ts";

@@ -5,7 +5,7 @@
  * change does, and the log's order is the store's order.
  */
 import { uuidv7, type Edges } from "@kontinuum/std";
-import { prefixRange, type Compare, type LeaseId, type Op, type Store } from "@kontinuum/storage";
+import { prefixRange, type Compare, type LeaseId, type Op, type Store } from "@kontinuum/storage/client";
 import { formatTime } from "../model/bytes.ts";
 import { eventSource, type CloudEvent, type EventDraft } from "../model/event.ts";
 import { keys } from "./keyspace.ts";

@@ -5,7 +5,7 @@
  * them, a single read answers `undefined` and logs.
  */
 import type { Log } from "@kontinuum/std";
-import { prefixRange, type KeyValue, type RangeRequest, type Store } from "@kontinuum/storage";
+import { prefixRange, type KeyValue, type RangeRequest, type Store } from "@kontinuum/storage/client";
 
 /** A checker in zod's form: only `safeParse` is needed. */
 export interface Schema<T> {

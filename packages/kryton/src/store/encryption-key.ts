@@ -8,7 +8,7 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { CodedError, ensureFolder, messageOf, type Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import { z } from "zod";
 import { Change } from "./change.ts";
 import { Documents } from "./documents.ts";

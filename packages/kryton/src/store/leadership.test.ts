@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { CodedError, systemEdges } from "@kontinuum/std";
-import { openStore, type Store } from "@kontinuum/storage";
+import { openStore, type Store } from "@kontinuum/storage/client";
 import { until } from "../kryton.fixture.ts";
 import { Change } from "./change.ts";
 import { keys } from "./keyspace.ts";

@@ -5,7 +5,7 @@
  * holder that was away for too long can do nothing any more.
  */
 import { messageOf, type Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import { Change, type Fence } from "./change.ts";
 import { keys } from "./keyspace.ts";
 import type { ReplicaSession } from "./session.ts";

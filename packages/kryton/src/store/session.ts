@@ -6,7 +6,7 @@
  * store ends it: work stops first, then somebody else may begin.
  */
 import { CodedError, isCoded, messageOf, type Edges, type Timer } from "@kontinuum/std";
-import { reasonOf, type LeaseId, type Store } from "@kontinuum/storage";
+import { reasonOf, type LeaseId, type Store } from "@kontinuum/storage/client";
 import type { Change, Committed } from "./change.ts";
 import { keys } from "./keyspace.ts";
 

@@ -7,7 +7,7 @@
  * time: a sweep reads only what is due.
  */
 import { isCoded, messageOf, type Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import type { MachineService } from "../service/machines.ts";
 import { Change, type Fence } from "../store/change.ts";
 import { keys } from "../store/keyspace.ts";

@@ -7,7 +7,7 @@
  * again (with the same delivery id) and none is lost while it is in the log.
  */
 import { messageOf, type Edges, type OutboundClient } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import type { EventLog, LoggedEvent } from "../events/event-log.ts";
 import { formatTime } from "../model/bytes.ts";
 import { Change, type Fence } from "../store/change.ts";

@@ -2,7 +2,7 @@
  * Webhooks: the sinks there are, and one delivery for each, spread over the replicas by leadership.
  */
 import { messageOf, type Edges, type OutboundClient } from "@kontinuum/std";
-import { prefixRange, type Store } from "@kontinuum/storage";
+import { prefixRange, type Store } from "@kontinuum/storage/client";
 import type { EventLog, LoggedEvent } from "../events/event-log.ts";
 import { formatTime } from "../model/bytes.ts";
 import { invalidRequest, KrytonError } from "../model/errors.ts";

@@ -4,7 +4,7 @@
  * The number only proposes; the creation of the address key in the guest's own transaction decides,
  * so replicas can propose the same one without harm.
  */
-import { prefixRange, type Store } from "@kontinuum/storage";
+import { prefixRange, type Store } from "@kontinuum/storage/client";
 import { keys } from "../../store/keyspace.ts";
 
 const first = 20;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemEdges } from "@kontinuum/std";
-import { openStore } from "@kontinuum/storage";
+import { openStore } from "@kontinuum/storage/client";
 import { conformance, patientCall, requestFor } from "../../provider-contract/conformance.ts";
 import { DemoProvider } from "./demo-provider.ts";
 import type { DemoGuest, DemoHook } from "./hook.ts";

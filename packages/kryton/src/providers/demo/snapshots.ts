@@ -2,7 +2,7 @@
  * Snapshots of demo guests: records beside the guest, ready at once.
  */
 import type { Edges } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage";
+import type { Store } from "@kontinuum/storage/client";
 import { z } from "zod";
 import {
   ProviderError,
