@@ -30,6 +30,8 @@ export interface CreateFlags {
   readonly cpu: number;
   readonly memory: number;
   readonly disk: number;
+  readonly storageClass?: string | undefined;
+  readonly volumeMode?: string | undefined;
   readonly network: string;
   readonly ttl: number;
   readonly project: string;
@@ -42,6 +44,18 @@ export interface CreateFlags {
   readonly dockurAutologin: boolean;
   /** Texts of {@link dockurTexts}, by body field. */
   readonly dockur: Readonly<Record<string, string>>;
+}
+
+/** Labels of repeated `key=value` flags. Ends the command with status 2 for anything else. */
+export function labelsOf(flags: readonly string[], io: Io): Record<string, string> {
+  return Object.fromEntries(
+    flags.map((text) => {
+      const at = text.indexOf("=");
+      if (at > 0) return [text.slice(0, at), text.slice(at + 1)];
+      io.err(`krytonctl: --label ${text}: use key=value\n`);
+      throw new ExitWith(2);
+    }),
+  );
 }
 
 /** Builds the body. Ends the command with status 2 for what can be seen to be wrong from here. */
@@ -80,18 +94,17 @@ export async function createBody(name: string, flags: CreateFlags, io: Io): Prom
   if (flags.dockurAudio) dockur["audio"] = true;
   if (flags.dockurSecureBoot) dockur["secureBoot"] = true;
   if (!flags.dockurAutologin) dockur["autologin"] = false;
-  const labels = Object.fromEntries(
-    flags.label.map((text) => {
-      const at = text.indexOf("=");
-      return at > 0 ? [text.slice(0, at), text.slice(at + 1)] : fail(`--label ${text}: use key=value`);
-    }),
-  );
+  const labels = labelsOf(flags.label, io);
   return {
     project: flags.project,
     name,
     image: flags.image,
     compute: { cpu: flags.cpu, memoryMiB: flags.memory },
-    disk: { sizeGiB: flags.disk },
+    disk: {
+      sizeGiB: flags.disk,
+      ...(flags.storageClass ? { storageClass: flags.storageClass } : {}),
+      ...(flags.volumeMode ? { volumeMode: flags.volumeMode } : {}),
+    },
     network: { networkId: flags.network },
     ttlMinutes: flags.ttl,
     ...(Object.keys(labels).length > 0 ? { labels } : {}),

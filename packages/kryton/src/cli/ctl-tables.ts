@@ -60,6 +60,28 @@ export const columns = {
     field("PROGRESS", "progressPercent"),
     field("MESSAGE", "message"),
   ],
+  classes: [
+    field("NAME", "name"),
+    field("PROVISIONER", "provisioner"),
+    field("BACKEND", "backend"),
+    field("DEFAULT", "default"),
+    field("SNAPSHOTS", "snapshotCapable"),
+    field("RECOMMENDED", "recommended"),
+  ],
+  jobs: [
+    field("ID", "id"),
+    field("NAME", "name"),
+    field("STATE", "state"),
+    field("PROGRESS", "progressPercent"),
+    field("MESSAGE", "message"),
+  ],
+  keys: [
+    field("NAME", "name"),
+    field("ROLE", "role"),
+    { head: "PROJECTS", read: (item: unknown) => listOf(at(item, "projects")) },
+    field("EXPIRES", "expiresAt"),
+    field("LAST USED", "lastUsedAt"),
+  ],
   findings: [
     field("CHECK", "check"),
     field("STATUS", "status"),
@@ -70,11 +92,15 @@ export const columns = {
 
 /** The items of an answer: of a list, of a diagnosis, or the one thing it is. */
 export function itemsOf(json: unknown): readonly unknown[] {
-  for (const name of ["items", "findings"]) {
+  for (const name of ["items", "findings", "storageClasses"]) {
     const items = at(json, name);
     if (Array.isArray(items)) return items;
   }
   return isObject(json) ? [json] : [];
+}
+
+function listOf(value: unknown): string {
+  return Array.isArray(value) ? value.map(String).join(",") : "";
 }
 
 /** Lines of a table. */

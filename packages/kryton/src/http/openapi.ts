@@ -17,7 +17,7 @@ const idempotent = {
   in: "header",
   required: false,
   description: "Makes a repeat of this request harmless for 24 hours.",
-  schema: { type: "string", minLength: 1, maxLength: 255 },
+  schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[!-~]+$" },
 };
 
 /** Names of shared path parameters: by the path up to the parameter. */
@@ -38,7 +38,6 @@ export function openApiDocument(routes: readonly Route[]): OpenApiDocument {
       version: "1.1.0",
       description:
         "One stable machine API over machine providers: demo now; dockur, libvirt and KubeVirt are the contract's other providers, not in this build yet.",
-      license: { name: "Apache-2.0" },
     },
     servers: [{ url: "/" }],
   });
@@ -88,12 +87,14 @@ function described(route: Route) {
       ...Object.fromEntries(
         Object.entries(route.answers).map(([status, answer]) => [status, answered(answer)]),
       ),
-      default: {
-        description: "A refusal or a failure.",
-        content: { "application/json": { schema: errorSchema } },
-      },
+      "4XX": refusal("The request is refused: the error says why, and what to do."),
+      default: refusal("A refusal or a failure."),
     },
   };
+}
+
+function refusal(description: string) {
+  return { description, content: { "application/json": { schema: errorSchema } } };
 }
 
 function answered({ description, schema, contentType = "application/json" }: Answer) {
@@ -123,8 +124,8 @@ function finished(document: Record<string, unknown>, routes: readonly Route[]): 
       name: "project",
       in: "query",
       required: false,
-      description: "Default: the default project.",
-      schema: { type: "string" },
+      description: "A configured project. Default: the default project.",
+      schema: { type: "string", maxLength: 63, pattern: "^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$" },
     },
     MachineID: { name: "id", in: "path", required: true, schema: { type: "string", format: "uuid" } },
     SnapshotID: { name: "sid", in: "path", required: true, schema: { type: "string" } },
@@ -151,6 +152,10 @@ function finished(document: Record<string, unknown>, routes: readonly Route[]): 
   const { webhooks: _, ...rest } = document;
   return {
     ...rest,
+    info: {
+      ...(isObject(rest["info"]) ? rest["info"] : {}),
+      license: { name: "Apache License 2.0", identifier: "Apache-2.0" },
+    },
     components: {
       schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
       parameters,

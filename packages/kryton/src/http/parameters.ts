@@ -22,14 +22,14 @@ export const projectParameter: QueryParameter = {
 export const limitParameter: QueryParameter = {
   name: "limit",
   description: "Items of a page, 1 to 500; larger numbers mean 500, anything else means 50.",
-  schema: z.int().min(1).max(maxLimit).default(defaultLimit),
+  schema: z.int().default(defaultLimit),
 };
 
 /** `?cursor=` */
 export const cursorParameter: QueryParameter = {
   name: "cursor",
   description: "`nextCursor` of the page before.",
-  schema: z.string(),
+  schema: z.string().meta({ pattern: "^[A-Za-z0-9_-]*$" }),
 };
 
 /** `?state=` */

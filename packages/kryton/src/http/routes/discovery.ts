@@ -39,7 +39,7 @@ export function discoveryRoutes({ provider, authenticator }: Services, all: () =
         access: { kind: "public" },
         hidden,
         answers: {
-          200: { description: "The document.", contentType: "application/yaml", schema: z.string() },
+          200: { description: "The document.", contentType: "application/yaml", schema: z.unknown() },
         },
       },
       async () => ({
