@@ -356,7 +356,8 @@ function step<S extends DescMessage>(
  * everything: a watch by itself does not say when it has caught up.
  */
 async function replay(wire: Wire, request: rpc.WatchCreateRequest, through: number): Promise<unknown> {
-  if (Number(request.startRevision) > through) return "nothing to replay";
+  // The first change is at revision 2.
+  if (through < 2 || Number(request.startRevision) > through) return "nothing to replay";
   const whole = create(rpc.WatchCreateRequestSchema, {
     key: bytes("\0"),
     rangeEnd: bytes("\0"),
