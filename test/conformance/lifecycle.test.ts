@@ -99,6 +99,30 @@ describe("lifecycle and access", { skip }, () => {
     for (const name of [...blocking, "fg"]) await waitFor(name, () => gone(name), 10_000);
   });
 
+  test("K074 owners in a circle do not hold each other up", async () => {
+    const url = "/api/v1/namespaces/kt/configmaps";
+    const uids = new Map<string, unknown>();
+    const names = ["ring-1", "ring-2", "ring-3"];
+    for (const name of names)
+      uids.set(name, (await c.ask("POST", url, { body: configMap(name) })).at("metadata", "uid"));
+    for (const [i, name] of names.entries()) {
+      const owner = names[(i + 2) % 3] ?? "";
+      const reference = {
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        name: owner,
+        uid: uids.get(owner),
+        controller: true,
+        blockOwnerDeletion: true,
+      };
+      const body = { metadata: { ownerReferences: [reference] } };
+      assert.equal((await c.ask("PATCH", `${url}/${name}`, { type: merge, body })).status, 200);
+    }
+    await c.ask("DELETE", `${url}/ring-1`, { body: { propagationPolicy: "Foreground" } });
+    for (const name of names)
+      await waitFor(name, async () => (await c.ask("GET", `${url}/${name}`)).status === 404, 10_000);
+  });
+
   test("K074 a dependent of an owner that never was", async () => {
     const url = "/api/v1/namespaces/kt/configmaps";
     const reference = {

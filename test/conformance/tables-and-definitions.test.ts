@@ -71,6 +71,17 @@ describe("tables and definitions", { skip }, () => {
     watch.close();
   });
 
+  test("tables and partial metadata of the version before", async () => {
+    const form = (as: string) => ({
+      headers: { accept: `application/json;as=${as};v=v1beta1;g=meta.k8s.io` },
+    });
+    const table = await c.ask("GET", cms, form("Table"));
+    assert.equal(table.at("apiVersion"), "meta.k8s.io/v1beta1");
+    assert.equal(table.at("rows", 0, "object", "apiVersion"), "meta.k8s.io/v1beta1");
+    const partial = await c.ask("GET", cms, form("PartialObjectMetadataList"));
+    assert.equal(partial.at("apiVersion"), "meta.k8s.io/v1beta1");
+  });
+
   test("K065 a definition is served once it is established (10 of 50 rounds)", async () => {
     const manifest = widgets.replaceAll("example.io", "again.io").replaceAll("[wg]", "[wga]");
     for (let round = 0; round < 10; round++) {

@@ -183,6 +183,9 @@ export function kindFacts(apiVersion: string, kind: string): KindFacts | undefin
   return group !== undefined && Object.hasOwn(group, kind) ? group[kind] : undefined;
 }
 
+/** Kinds of `meta.k8s.io` that objects of every kind may be shown as. */
+const partialKinds: ReadonlySet<string> = new Set(["PartialObjectMetadata", "PartialObjectMetadataList"]);
+
 /**
  * The message that carries a kind, or `undefined` when the kind has no protobuf form. Options and watch
  * events exist in every group version.
@@ -190,6 +193,8 @@ export function kindFacts(apiVersion: string, kind: string): KindFacts | undefin
 export function messageOf(apiVersion: string, kind: string): Message | undefined {
   const facts = kindFacts(apiVersion, kind);
   if (facts !== undefined) return message(facts.message);
+  if (apiVersion.startsWith("meta.k8s.io/") && partialKinds.has(kind))
+    return message(`apimachinery.pkg.apis.meta.v1.${kind}`);
   const anywhere = kindTable().anywhere;
   const shared = Object.hasOwn(anywhere, kind) ? anywhere[kind] : undefined;
   return shared === undefined ? undefined : message(shared);

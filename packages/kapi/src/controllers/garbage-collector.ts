@@ -210,8 +210,27 @@ export class GarbageCollector implements Controller {
     if (finalizers.includes(orphanFinalizer)) policy = "Orphan";
     else if (finalizers.includes(foregroundFinalizer) || (waiting.length > 0 && hasDependents))
       policy = "Foreground";
+    if (
+      policy === "Foreground" &&
+      owners.some(({ blocking }) => blocking) &&
+      (await this.#isInCircle(entry))
+    ) {
+      // Whoever waits for this one is waited for by it: it stops holding up its owners. The change brings it back here.
+      const ownerReferences = owners.map(({ raw }) => ({ ...raw, blockOwnerDeletion: false }));
+      await this.#patch(resource, entry, { ownerReferences });
+      return undefined;
+    }
     await this.#delete(resource, entry, policy);
     return undefined;
+  }
+
+  /** Whether one of an object's dependents waits for its own dependents: then the owners may go round in a circle. */
+  async #isInCircle(entry: CacheEntry): Promise<boolean> {
+    for (const key of this.#dependents.get(entry.uid) ?? []) {
+      const found = await this.#placeOf(key)?.store.read(key);
+      if (found && found.error === undefined && isWaitingForDependents(found)) return true;
+    }
+    return false;
   }
 
   async #ownerState(
@@ -231,8 +250,7 @@ export class GarbageCollector implements Controller {
     const store = storage.of(kind);
     const found = await store.read(store.key(kind.namespaced ? entry.namespace : "", owner.name));
     if (!found || (found.uid !== owner.uid && found.error === undefined)) return "absent";
-    const going = isDeleting(found) && finalizersOf(entryObject(found)).includes(foregroundFinalizer);
-    return going ? "waiting" : "solid";
+    return isWaitingForDependents(found) ? "waiting" : "solid";
   }
 
   /** A deleting object that asked for its dependents to be deleted first, or to be left alone. */
@@ -344,6 +362,10 @@ function isGoing(entry: CacheEntry): boolean {
   const finalizers = finalizersOf(entryObject(entry));
   return finalizers.includes(orphanFinalizer) || finalizers.includes(foregroundFinalizer);
 }
+
+/** Whether an object is being deleted in the foreground. */
+const isWaitingForDependents = (entry: CacheEntry): boolean =>
+  isDeleting(entry) && finalizersOf(entryObject(entry)).includes(foregroundFinalizer);
 
 /** Owner references of an entry; parsed only when there are any. */
 function ownersOf(entry: CacheEntry): readonly OwnerRef[] {

@@ -98,7 +98,7 @@ class RulePass {
       }
       if (!node.additional) return;
       for (const key of Object.keys(value))
-        this.walk(node.additional, value[key], correlateKey(old, key), child(path, key), false);
+        this.walk(node.additional, value[key], correlateKey(old, key), indexed(path, key), false);
     }
   }
 

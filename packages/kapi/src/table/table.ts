@@ -3,7 +3,7 @@
  */
 import { isObject, type JsonObject } from "@kontinuum/std";
 import type { ResourceDefinition, TableColumn } from "../resource.ts";
-import type { IncludeObject } from "../wire/media-type.ts";
+import type { IncludeObject, MetaVersion } from "../wire/media-type.ts";
 
 /** List metadata of a table. */
 export interface TableMeta {
@@ -21,6 +21,8 @@ export interface TableOptions {
   readonly meta: TableMeta;
   /** False for later events of a watch. */
   readonly columns: boolean;
+  /** Default `v1`. */
+  readonly version?: MetaVersion;
 }
 
 /** Makes a table of objects. */
@@ -31,7 +33,7 @@ export function tableOf(
 ): JsonObject {
   return {
     kind: "Table",
-    apiVersion: "meta.k8s.io/v1",
+    apiVersion: `meta.k8s.io/${options.version ?? "v1"}`,
     metadata: options.meta,
     columnDefinitions: options.columns ? resource.columns.map(definition) : null,
     rows: objects.map((object) => rowOf(resource, object, options)),
@@ -46,22 +48,24 @@ function definition({ name, type, format, description, priority }: TableColumn):
 export function rowOf(
   resource: Pick<ResourceDefinition, "columns" | "rowConditions">,
   object: JsonObject,
-  { include, now }: Pick<TableOptions, "include" | "now">,
+  { include, now, version }: Pick<TableOptions, "include" | "now" | "version">,
 ): JsonObject {
   const cells = resource.columns.map((column) => column.cell(object, now) ?? null);
   const conditions = resource.rowConditions?.(object) ?? [];
   return {
     cells,
     ...(conditions.length > 0 ? { conditions } : {}),
-    ...(include === "None" ? {} : { object: include === "Object" ? object : partialMetadata(object) }),
+    ...(include === "None"
+      ? {}
+      : { object: include === "Object" ? object : partialMetadata(object, version) }),
   };
 }
 
 /** The metadata of an object alone (meta.k8s.io/v1 PartialObjectMetadata). */
-export function partialMetadata(object: JsonObject): JsonObject {
+export function partialMetadata(object: JsonObject, version: MetaVersion = "v1"): JsonObject {
   return {
     kind: "PartialObjectMetadata",
-    apiVersion: "meta.k8s.io/v1",
+    apiVersion: `meta.k8s.io/${version}`,
     metadata: isObject(object["metadata"]) ? object["metadata"] : {},
   };
 }

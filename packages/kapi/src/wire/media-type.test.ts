@@ -5,23 +5,24 @@ import { negotiate, parseMediaType } from "./media-type.ts";
 const one = { list: false, protobuf: true, yaml: true };
 
 test("the first acceptable form wins", () => {
-  assert.deepEqual(negotiate(undefined, one), { encoding: "json", shape: "object" });
-  assert.deepEqual(negotiate("application/vnd.kubernetes.protobuf, */*", one), {
-    encoding: "protobuf",
-    shape: "object",
-  });
-  assert.deepEqual(
-    negotiate("application/vnd.kubernetes.protobuf,application/json", { ...one, protobuf: false }),
-    { encoding: "json", shape: "object" },
-  );
-  const table =
-    "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
-  assert.deepEqual(negotiate(table, one), { encoding: "json", shape: "table" });
-  const old = "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
-  assert.deepEqual(negotiate(old, one), { encoding: "json", shape: "object" });
-  const metadata =
-    "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
-  assert.deepEqual(negotiate(metadata, { ...one, list: true }), { encoding: "json", shape: "metadata" });
+  const form = (accept: string | undefined, offered = one): string => {
+    const { encoding, shape, metaVersion } = negotiate(accept, offered);
+    return `${encoding} ${shape} ${metaVersion}`;
+  };
+  assert.equal(form(undefined), "json object v1");
+  const first = "application/vnd.kubernetes.protobuf";
+  assert.equal(form(`${first}, */*`), "protobuf object v1");
+  assert.equal(form(`${first},application/json`, { ...one, protobuf: false }), "json object v1");
+  const table = "application/json;as=Table;v=v1;g=meta.k8s.io";
+  const old = "application/json;as=Table;v=v1beta1;g=meta.k8s.io";
+  assert.equal(form(`${table},${old},application/json`), "json table v1");
+  assert.equal(form(`${old},application/json`), "json table v1beta1");
+  assert.equal(form("application/json;as=Table;v=v2;g=meta.k8s.io,application/json"), "json object v1");
+  // Tables have no protobuf form; metadata has one for every kind.
+  assert.equal(form(`${first};as=Table;v=v1;g=meta.k8s.io,${table}`), "json table v1");
+  const metadata = "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+  const custom = { list: true, protobuf: false, yaml: true };
+  assert.equal(form(`${first};${metadata},application/json;${metadata}`, custom), "protobuf metadata v1");
   assert.throws(() => negotiate("text/html", one), /only the following media types are accepted/);
 });
 

@@ -34,10 +34,15 @@ export type Encoding = "json" | "yaml" | "protobuf";
 /** The shape of the answer: the object itself, a table, or its metadata only. */
 export type Shape = "object" | "table" | "metadata";
 
+/** Version of `meta.k8s.io` that a table or partial metadata says of itself; the texts of both are the same. */
+export type MetaVersion = "v1" | "v1beta1";
+
 /** How an answer is to be encoded. */
 export interface Negotiated {
   readonly encoding: Encoding;
   readonly shape: Shape;
+  /** Only of meaning for tables and partial metadata. */
+  readonly metaVersion: MetaVersion;
 }
 
 const encodings: Readonly<Record<string, Encoding>> = {
@@ -55,12 +60,14 @@ export const contentTypes: Readonly<Record<Encoding, string>> = {
   protobuf: "application/vnd.kubernetes.protobuf",
 };
 
-const plainJson: Negotiated = { encoding: "json", shape: "object" };
+const plainJson: Negotiated = { encoding: "json", shape: "object", metaVersion: "v1" };
+
+const isMetaVersion = (text: string | undefined): text is MetaVersion => text === "v1" || text === "v1beta1";
 
 function shapeOf(parameters: MediaType["parameters"], list: boolean): Shape | undefined {
   const as = parameters["as"];
   if (as === undefined) return "object";
-  if (parameters["g"] !== "meta.k8s.io" || parameters["v"] !== "v1") return undefined;
+  if (parameters["g"] !== "meta.k8s.io" || !isMetaVersion(parameters["v"])) return undefined;
   if (as === "Table") return "table";
   return as === (list ? "PartialObjectMetadataList" : "PartialObjectMetadata") ? "metadata" : undefined;
 }
@@ -78,13 +85,14 @@ export function negotiate(
     const { type, parameters } = parseMediaType(entry);
     const encoding = encodings[type];
     if (!encoding) continue;
-    if (encoding === "protobuf" && !offered.protobuf) continue;
     if (encoding === "yaml" && !offered.yaml) continue;
     const shape = shapeOf(parameters, offered.list);
     if (shape === undefined) continue;
-    // Tables and partial metadata are offered as JSON and YAML only.
-    if (encoding === "protobuf" && shape !== "object") continue;
-    return { encoding, shape };
+    // Every kind's metadata has a protobuf form, tables have none.
+    const hasProtobuf = shape === "metadata" || (shape === "object" && offered.protobuf);
+    if (encoding === "protobuf" && !hasProtobuf) continue;
+    const version = parameters["v"];
+    return { encoding, shape, metaVersion: shape !== "object" && isMetaVersion(version) ? version : "v1" };
   }
   throw notAcceptable([
     "application/json",
