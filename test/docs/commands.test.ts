@@ -156,6 +156,7 @@ async function watches(command: string): Promise<void> {
   try {
     await waitFor("the watch to print", () => running.output().length > 0);
     assert.equal(running.child.exitCode, null, running.output());
+    assert.doesNotMatch(running.output(), /error|username/i);
   } finally {
     await running.stop();
   }

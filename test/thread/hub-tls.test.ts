@@ -13,9 +13,8 @@ import path from "node:path";
 import { after, before, test } from "node:test";
 import tls from "node:tls";
 import { Client, secrets } from "@kontinuum/controller";
-import { isCoded, systemEdges } from "@kontinuum/std";
+import { isCoded, stringAt, systemEdges } from "@kontinuum/std";
 import { generateAuthority, issueServerCertificate } from "@kontinuum/talos";
-import { parse } from "yaml";
 import {
   addZone,
   parseConfig,
@@ -28,6 +27,10 @@ import {
 import { formatAuthSecret, rotated } from "../../packages/kontinuum/src/identity/auth-secret.ts";
 import { generateIdentity } from "../../packages/kontinuum/src/identity/zone-identity.ts";
 import { openHubStore } from "../../packages/kontinuum/src/relay/hub-store.ts";
+import { findKubectl } from "../services/kubernetes-tools.ts";
+import { run, skipUnless } from "../services/service.ts";
+
+const kubectl = await findKubectl();
 
 const edges = systemEdges();
 let dir: string;
@@ -82,15 +85,49 @@ test("the port speaks TLS with the hub's own certificate, and clear text; a stra
   await assert.rejects(get(secure, other.crt));
 });
 
-test("the kubeconfig taken over TLS carries the authority; over clear text it carries none", async () => {
-  const { port } = hub.server;
-  const taken = await get(`https://127.0.0.1:${port}/app/registry/kubeconfig`, caOf(hub));
-  const { cluster } = parse(taken.body).clusters[0];
-  assert.equal(Buffer.from(cluster["certificate-authority-data"], "base64").toString(), caOf(hub));
-  assert.equal(cluster["insecure-skip-tls-verify"], undefined);
-  const plain = await get(`http://127.0.0.1:${port}/app/registry/kubeconfig`);
-  assert.equal(parse(plain.body).clusters[0].cluster["certificate-authority-data"], undefined);
-});
+test(
+  "a kubeconfig of a hub without sign-in works with kubectl, however it was taken",
+  { skip: skipUnless(kubectl) },
+  async () => {
+    const { port } = hub.server;
+    for (const [base, ca] of [
+      [`https://127.0.0.1:${port}`, caOf(hub)],
+      [`http://127.0.0.1:${port}`, undefined],
+    ] as const) {
+      const file = path.join(dir, "kubeconfig.yaml");
+      await writeFile(file, (await get(`${base}/app/registry/kubeconfig`, ca)).body);
+      const { code, stdout, stderr } = await run(String(kubectl), [
+        "--kubeconfig",
+        file,
+        "get",
+        "namespaces",
+        "-o",
+        "name",
+      ]);
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, /namespace\/kontinuum-system/);
+    }
+  },
+);
+
+test(
+  "kubectl trusts the authority that every namespace publishes",
+  { skip: skipUnless(kubectl) },
+  async () => {
+    const { port } = hub.server;
+    const client = new Client(hub.server.transport(hub.server.loopback), { edges });
+    const place = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt";
+    const published = stringAt(await client.request("GET", place), "data", "ca.crt");
+    assert.equal(published, caOf(hub));
+    const file = path.join(dir, "ca.crt");
+    await writeFile(file, published);
+    const base = ["--server", `https://127.0.0.1:${port}`, "--token", "unknown", "get", "--raw", "/readyz"];
+    const trusting = await run(String(kubectl), ["--certificate-authority", file, ...base]);
+    assert.match(trusting.stderr, /Unauthorized|must be logged in|provide credentials/);
+    const strange = await run(String(kubectl), base);
+    assert.match(strange.stderr, /certificate signed by unknown authority/);
+  },
+);
 
 test("a zone that was told the authority gets in, and gives its token to nobody else", async () => {
   const client = new Client(hub.server.transport(hub.server.loopback), { edges });

@@ -7,14 +7,19 @@
  */
 import { compareTones, type Tone } from "./components/status.ts";
 import { html, raw, type Html } from "./html.ts";
+import {
+  box,
+  cell,
+  drawCell,
+  drawLegend,
+  escape,
+  legendHeight,
+  node,
+  text,
+  type TopologyCell,
+} from "./topology-shapes.ts";
 
-/** One machine. */
-export interface TopologyCell {
-  readonly id: string;
-  readonly href: string;
-  readonly title: string;
-  readonly tone: Tone;
-}
+export type { TopologyCell } from "./topology-shapes.ts";
 
 /** One cluster of a zone. */
 export interface TopologyCluster {
@@ -60,7 +65,6 @@ export interface Topology {
 /** The most cells one picture draws. */
 export const cellLimit = 600;
 
-const cell = { size: 12, control: 14, gap: 4 } as const;
 const boxPadding = 14;
 const nameColumn = 98;
 const rowHeight = 22;
@@ -111,7 +115,10 @@ export function topologySvg(view: Topology, label: string, kind: "wide" | "narro
     parts.push(drawn.svg);
     y += drawn.height + 24;
   }
-  const height = Math.max(y, hubHeight + providersHeight + 80);
+  // Under the hub where it has a column of its own, at the foot otherwise.
+  const legendTop = kind === "wide" ? hubHeight + providersHeight + (providersHeight > 0 ? 80 : 44) : y;
+  parts.push(drawLegend(kind === "wide" ? 0 : layout.left, legendTop, scale));
+  const height = Math.max(y, legendTop + legendHeight + 8);
   return html`<svg
     class="layout-${kind}"
     viewBox="0 0 ${layout.width} ${height}"
@@ -143,10 +150,6 @@ function cellScale(view: Topology): number {
   return Math.ceil(total / cellLimit);
 }
 
-function escape(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-}
-
 /** Width of text in the vendored interface font, in pixels at 13 px: three classes of glyphs are near enough for layout. */
 function textWidth(content: string): number {
   let width = 0;
@@ -165,22 +168,6 @@ function cut(text: string, width: number): string {
   const head = Math.ceil((most - 1) / 2);
   return `${escape(text.slice(0, head))}…${escape(text.slice(text.length - (most - 1 - head)))}<title>${escape(text)}</title>`;
 }
-
-function text(
-  x: number,
-  y: number,
-  content: string,
-  options: { size?: number; weight?: number; fill?: string; anchor?: string } = {},
-): string {
-  const { size = 13, weight = 400, fill = "ink", anchor = "start" } = options;
-  return `<text x="${x}" y="${y}" font-size="${size}" font-weight="${weight}" fill="var(--${fill})" text-anchor="${anchor}">${content}</text>`;
-}
-
-const node = (x: number, y: number): string =>
-  `<rect x="${x - 3}" y="${y - 3}" width="6" height="6" fill="var(--canvas)" stroke="var(--ink-3)" stroke-width="1.25"/>`;
-
-const box = (x: number, y: number, width: number, height: number, stroke = "line", dash = ""): string =>
-  `<rect x="${x + 0.5}" y="${y + 0.5}" width="${width - 1}" height="${height - 1}" rx="8" fill="var(--surface)" stroke="var(--${stroke})"${dash ? ` stroke-dasharray="${dash}"` : ""}/>`;
 
 /** A small mark beside a word inside the picture. */
 function toneMark(x: number, y: number, tone: Tone): string {
@@ -474,29 +461,4 @@ function drawZone(
     rowY += rowHeight + (row.lines - 1) * (cell.size + cell.gap);
   }
   return parts.join("");
-}
-
-/** One machine: a quiet outline when healthy, otherwise its sign. */
-function drawCell(item: TopologyCell, x: number, y: number, size: number): string {
-  const at = (dx: number, dy: number): string => `${x + (dx * size) / 12} ${y + (dy * size) / 12}`;
-  const frame = (fill: string, stroke: string, extra = ""): string =>
-    `<rect x="${x + 0.6}" y="${y + 0.6}" width="${size - 1.2}" height="${size - 1.2}" rx="2.4" fill="var(--${fill})" stroke="var(--${stroke})" stroke-width="1.2"${extra}/>`;
-  const line = (d: string, colour: string): string =>
-    `<path d="${d}" fill="none" stroke="var(--${colour})" stroke-width="1.4" stroke-linecap="round"/>`;
-  const drawn: Readonly<Record<Tone, () => string>> = {
-    ok: () => frame("ok-soft", "cell"),
-    busy: () => frame("busy-soft", "busy") + line(`M${at(6, 3)}a3 3 0 0 1 3 3`, "busy"),
-    wait: () => frame("surface", "busy") + line(`M${at(6, 3.6)}V${y + size / 2}l2 1.4`, "busy"),
-    warn: () => frame("warn", "warn") + line(`M${at(6, 3.2)}v2.8M${at(6, 8.8)}v.1`, "surface"),
-    late: () => frame("surface", "warn") + line(`M${at(6, 3.6)}V${y + size / 2}l2 1.4`, "warn"),
-    bad: () => frame("bad", "bad") + line(`M${at(4, 4)}l4 4m0-4l-4 4`, "surface"),
-    held: () => frame("held", "held") + line(`M${at(4.2, 6.6)}h3.6`, "surface"),
-    unknown: () => frame("surface", "ink-3", ' stroke-dasharray="2 2"'),
-    leaving: () => frame("surface", "off") + line(`M${at(4, 6)}h4`, "ink-3"),
-    paused: () => frame("surface", "off") + line(`M${at(4.8, 4.4)}v3.2M${at(7.2, 4.4)}v3.2`, "ink-3"),
-    off: () => frame("surface", "off") + line(`M${at(4, 6)}h4`, "ink-3"),
-    free: () =>
-      `<rect x="${x + 3.5}" y="${y + 3.5}" width="5" height="5" rx="1" fill="none" stroke="var(--ink-3)"/>`,
-  };
-  return `<a id="${escape(item.id)}" href="${escape(item.href)}" aria-label="${escape(item.title)}"><title>${escape(item.title)}</title><rect x="${x - 2}" y="${y - 2}" width="${size + 4}" height="${size + 4}" fill="transparent"/>${drawn[item.tone]()}</a>`;
 }

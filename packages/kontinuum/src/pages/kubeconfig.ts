@@ -21,13 +21,18 @@ const isLoopback = (host: string): boolean =>
 
 /**
  * A kubeconfig for the server at `origin`. It holds no secret: with OIDC the client signs in by itself. `authorities` (PEM)
- * are those of the server's own certificate; absent, the client trusts its system's, and nothing is verified of https on
- * loopback.
+ * are those of the server's own certificate, when the request came straight to it; absent, the client trusts its
+ * system's, and nothing is verified of https on loopback.
+ *
+ * Where nobody signs in, kubectl asks for a password whenever it speaks TLS. Such a server answers its own machine only,
+ * in clear text too, so the kubeconfig says http.
  */
 export function hubKubeconfig(origin: Origin, oidc: OidcClient | undefined, authorities?: string): string {
+  const isOpen = oidc === undefined && authorities !== undefined;
+  const scheme = isOpen ? "http" : origin.scheme;
   const host = origin.host.replace(/:\d+$/, "");
   const name = `kontinuum-${host}`;
-  const skip = authorities === undefined && origin.scheme === "https" && isLoopback(host);
+  const skip = authorities === undefined && scheme === "https" && isLoopback(host);
   const context = oidc ? `oidc@${name}` : name;
   return stringify({
     apiVersion: "v1",
@@ -36,8 +41,8 @@ export function hubKubeconfig(origin: Origin, oidc: OidcClient | undefined, auth
       {
         name,
         cluster: {
-          server: `${origin.scheme}://${origin.host}`,
-          ...(authorities === undefined
+          server: `${scheme}://${origin.host}`,
+          ...(authorities === undefined || isOpen
             ? {}
             : { "certificate-authority-data": Buffer.from(authorities).toString("base64") }),
           ...(skip ? { "insecure-skip-tls-verify": true } : {}),

@@ -158,6 +158,14 @@ test("the kubeconfig names what the contract fixes and skips verification only f
   assert.ok(oidc.users[0].user.exec.args.includes("--oidc-extra-scope=groups"));
   const remote = parse(hubKubeconfig({ scheme: "https", host: "hub.example" }, undefined));
   assert.equal(remote.clusters[0].cluster["insecure-skip-tls-verify"], undefined);
+  const local = { scheme: "https", host: "127.0.0.1:8443" } as const;
+  const own = parse(hubKubeconfig(local, { issuerUrl: "https://idp", clientId: "kontinuum" }, "PEM"));
+  assert.deepEqual(own.clusters[0].cluster, {
+    server: "https://127.0.0.1:8443",
+    "certificate-authority-data": Buffer.from("PEM").toString("base64"),
+  });
+  const open = parse(hubKubeconfig(local, undefined, "PEM"));
+  assert.deepEqual(open.clusters[0].cluster, { server: "http://127.0.0.1:8443" });
 });
 
 test("a form of another origin is refused, one of this origin and a plain client are not", () => {
