@@ -4,8 +4,8 @@
  * Every statement has a time limit, and a transaction that its client forgot is ended by the server, so
  * that a paused process cannot hold the others up for long.
  */
-import { CodedError } from "@kontinuum/std";
 import pg from "pg";
+import type { Servers } from "./servers.ts";
 
 /** Longest time of one statement, milliseconds. */
 const statementTimeoutMs = 10_000;
@@ -40,13 +40,19 @@ export function clientOptions(url: string): pg.ClientConfig {
 export const planSettings = `SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
   SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off`;
 
-/** The pool for reads. */
-export function readPool(url: string): pg.Pool {
+/** The pool for reads, of the server that is used at the time. */
+export function readPool(servers: Servers): pg.Pool {
   const pool = new pg.Pool({
-    ...clientOptions(url),
+    Client: class extends pg.Client {
+      constructor() {
+        super(clientOptions(servers.current));
+      }
+    },
+    connectionTimeoutMillis: connectTimeoutMs,
     max: readConnections,
     idleTimeoutMillis: 60_000,
     onConnect: async (client) => {
+      await servers.checkPrimary(client);
       await client.query(planSettings);
     },
   });
@@ -54,6 +60,22 @@ export function readPool(url: string): pg.Pool {
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
+}
+
+/** A connection of its own to the primary. A server that is none, or not there, is given up for the next one. */
+export async function connect(servers: Servers, options: pg.ClientConfig = {}): Promise<pg.Client> {
+  const url = servers.current;
+  const client = new pg.Client({ ...clientOptions(url), ...options });
+  client.on("error", () => {});
+  try {
+    await client.connect();
+    await servers.checkPrimary(client);
+    return client;
+  } catch (error) {
+    servers.lost(url);
+    await client.end().catch(() => {});
+    throw error;
+  }
 }
 
 /** Runs a prepared statement; rows are arrays. */
@@ -65,20 +87,4 @@ export async function query(
 ): Promise<Row[]> {
   const result = await client.query<unknown[]>({ name, text, values, rowMode: "array" });
   return result.rows;
-}
-
-/** A URL without what is secret in it, for messages. Fails with `invalid_argument` when it is none. */
-export function checkUrl(url: string): void {
-  if (!URL.canParse(url)) throw new CodedError("invalid_argument", "the PostgreSQL storage URL is not a URL");
-  const { hostname, pathname, searchParams } = new URL(url);
-  if (hostname === "" && !searchParams.has("host"))
-    throw new CodedError(
-      "invalid_argument",
-      "the PostgreSQL storage URL names no host: postgres://user@host/database",
-    );
-  if (pathname.length <= 1)
-    throw new CodedError(
-      "invalid_argument",
-      "the PostgreSQL storage URL names no database: postgres://user@host/database",
-    );
 }

@@ -3,10 +3,11 @@
  * process's own writes. Hands every revision on exactly once, in order.
  */
 import { isCoded, messageOf, type Edges, type Timer } from "@kontinuum/std";
-import pg from "pg";
+import type pg from "pg";
 import type { Change, LogPage, Position } from "../../engine/backend.ts";
-import { clientOptions } from "./connections.ts";
+import { connect } from "./connections.ts";
 import { postgresFault } from "./postgres-faults.ts";
+import type { Servers } from "./servers.ts";
 import { channel } from "./sql.ts";
 
 /** How often the log is looked at even when nobody said anything, milliseconds. */
@@ -18,7 +19,7 @@ const maxFeedLag = 5_000;
 
 /** What the feed needs of its backend. */
 export interface FeedSource {
-  readonly url: string;
+  readonly servers: Servers;
   readonly edges: Edges;
   /** All changes from a revision on. */
   readonly read: (from: number) => Promise<LogPage & { readonly position: Position }>;
@@ -113,31 +114,33 @@ export class Feed {
 
   async #listen(): Promise<void> {
     while (!this.#closed) {
-      const client = new pg.Client({
-        ...clientOptions(this.#source.url),
-        statement_timeout: 0,
-        query_timeout: 0,
-      });
-      const lost = new Promise<void>((resolve) => {
-        client.on("error", () => resolve());
-        client.on("end", () => resolve());
-      });
-      client.on("notification", ({ payload }) => {
-        if (!(Number(payload) <= this.#known.revision)) this.#look();
-      });
-      this.#client = client;
+      let client: pg.Client | undefined;
       try {
-        await client.connect();
-        await client.query(`LISTEN ${channel}`);
-        // What was committed while nobody listened.
-        this.#look();
-        await lost;
+        client = await connect(this.#source.servers, { statement_timeout: 0, query_timeout: 0 });
+        await this.#hear(client);
       } catch (error) {
         this.#log("PostgreSQL could not be listened to", error);
       }
-      await client.end().catch(() => {});
+      await client?.end().catch(() => {});
       if (!this.#closed) await this.#source.edges.clock.sleep(relistenMs);
     }
+  }
+
+  /** Listens until the connection is lost. */
+  async #hear(client: pg.Client): Promise<void> {
+    if (this.#closed) return;
+    this.#client = client;
+    const lost = new Promise<void>((resolve) => {
+      client.on("error", () => resolve());
+      client.on("end", () => resolve());
+    });
+    client.on("notification", ({ payload }) => {
+      if (!(Number(payload) <= this.#known.revision)) this.#look();
+    });
+    await client.query(`LISTEN ${channel}`);
+    // What was committed while nobody listened.
+    this.#look();
+    await lost;
   }
 
   #log(message: string, error: unknown): void {

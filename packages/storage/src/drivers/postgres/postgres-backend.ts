@@ -6,7 +6,7 @@
  * are single statements: what they check and what they return are one snapshot.
  */
 import { CodedError, isCoded, type Edges } from "@kontinuum/std";
-import pg from "pg";
+import type pg from "pg";
 import type { CallOptions, LeaseId, Revision } from "../../contract.ts";
 import type {
   Backend,
@@ -25,11 +25,12 @@ import type { Span } from "../../engine/span.ts";
 import { compacted, futureRevision } from "../../faults.ts";
 import { byteaArray, leaseArray } from "./arrays.ts";
 import { CachedPairs } from "./cached-pairs.ts";
-import { checkUrl, clientOptions, query, readPool, type Row } from "./connections.ts";
+import { connect, query, readPool, type Row } from "./connections.ts";
 import { Feed } from "./feed.ts";
 import { isPassing, postgresFault } from "./postgres-faults.ts";
 import { bytes, integer, leaseId, pairAt, real } from "./rows.ts";
 import { positionFrom, scanStatement, scannedFrom } from "./scans.ts";
+import { Servers } from "./servers.ts";
 import * as sql from "./sql.ts";
 import { Writer } from "./writer.ts";
 
@@ -50,7 +51,7 @@ const everything: Span = { start: Buffer.alloc(0), end: undefined, single: false
 export class PostgresBackend implements Backend {
   readonly driver = "postgres";
   readonly exclusive = false;
-  readonly #url: string;
+  readonly #servers: Servers;
   readonly #edges: Edges;
   readonly #pool: pg.Pool;
   readonly #writer: Writer;
@@ -61,20 +62,20 @@ export class PostgresBackend implements Backend {
 
   /** Connects, creates the tables when they are missing, and starts to follow the log. */
   static async open(url: string, edges: Edges): Promise<PostgresBackend> {
-    checkUrl(url);
-    const position = await prepare(url, edges);
-    return new PostgresBackend(url, edges, position);
+    const servers = new Servers(url);
+    const position = await prepare(servers, edges);
+    return new PostgresBackend(servers, edges, position);
   }
 
-  private constructor(url: string, edges: Edges, position: Position) {
-    this.#url = url;
+  private constructor(servers: Servers, edges: Edges, position: Position) {
+    this.#servers = servers;
     this.#edges = edges;
     this.#known = position;
-    this.#pool = readPool(url);
-    this.#writer = new Writer(url, edges.clock);
+    this.#pool = readPool(servers);
+    this.#writer = new Writer(servers, edges.clock);
     this.#feed = new Feed(
       {
-        url,
+        servers,
         edges,
         read: async (from) => {
           const rows = await this.#logRows(from, everything, true, feedPage);
@@ -189,17 +190,16 @@ export class PostgresBackend implements Backend {
 
   async *check(): AsyncGenerator<string, void, undefined> {
     // On a connection of its own: these read whole tables, for as long as it takes.
-    const client = new pg.Client({ ...clientOptions(this.#url), statement_timeout: 0, query_timeout: 0 });
-    client.on("error", () => {});
+    let client: pg.Client | undefined;
     try {
-      await client.connect();
+      client = await connect(this.#servers, { statement_timeout: 0, query_timeout: 0 });
       for (const { what, text } of sql.checks)
         for (const [key] of await query(client, "", text))
           yield `${what}: ${JSON.stringify(bytes(key).toString())}`;
     } catch (error) {
       throw postgresFault(error);
     } finally {
-      await client.end().catch(() => {});
+      await client?.end().catch(() => {});
     }
   }
 
@@ -211,9 +211,11 @@ export class PostgresBackend implements Backend {
   /** A statement that may be repeated. */
   async #read(name: string, text: string, values: unknown[] = []): Promise<Row[]> {
     for (let attempt = 1; ; attempt++) {
+      const url = this.#servers.current;
       try {
         return await query(this.#pool, name, text, values);
       } catch (error) {
+        if (isPassing(error)) this.#servers.lost(url);
         if (attempt === maxReadAttempts || !isPassing(error)) throw postgresFault(error);
         await this.#edges.clock.sleep(100 * attempt);
       }
@@ -293,13 +295,12 @@ function pageFrom(rows: readonly Row[], from: Revision): LogPage {
 }
 
 /** Waits for the database, creates tables, says where the store stands. */
-async function prepare(url: string, edges: Edges): Promise<Position> {
+async function prepare(servers: Servers, edges: Edges): Promise<Position> {
   const until = edges.clock.monotonic() + readyTimeoutMs;
   for (;;) {
-    const client = new pg.Client(clientOptions(url));
-    client.on("error", () => {});
+    let client: pg.Client | undefined;
     try {
-      await client.connect();
+      client = await connect(servers);
       await client.query(`SELECT pg_advisory_lock(${sql.locks.schema})`);
       await client.query(sql.schema);
       const version = integer((await query(client, "version", "SELECT version FROM kontinuum_meta"))[0]?.[0]);
@@ -312,7 +313,7 @@ async function prepare(url: string, edges: Edges): Promise<Position> {
     } catch (error) {
       if (isCoded(error) || !isPassing(error) || edges.clock.monotonic() > until) throw postgresFault(error);
     } finally {
-      await client.end().catch(() => {});
+      await client?.end().catch(() => {});
     }
     await edges.clock.sleep(readyPauseMs);
   }

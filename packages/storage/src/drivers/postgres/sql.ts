@@ -142,24 +142,28 @@ export function pairsAt(shape: Shape): string {
 /**
  * A page of the log; parameters: from, entries, start, end. Columns: newest revision, mark, revision that the
  * page is complete to, the entry with its predecessor's revision, the predecessor.
+ *
+ * The span is a filter and no condition of an index (`IS TRUE`): a page is short, a span may be everything.
  */
 export function logPage(bounded: boolean, withPrev: boolean): string {
   const p = withPrev
     ? "p.key, p.rev, p.created, p.version, p.lease::text, p.value"
     : "NULL, NULL, NULL, NULL, NULL, NULL";
   const join = withPrev
-    ? "LEFT JOIN kontinuum_log p ON p.key = l.key AND p.rev = l.prev AND l.rev > m.compact"
+    ? "LEFT JOIN kontinuum_log p ON p.key = l.key AND p.rev = l.prev AND l.rev > t.compact"
     : "";
-  return `SELECT m.revision, m.compact, t.through, l.*, ${p}
-    FROM kontinuum_meta m
-    CROSS JOIN LATERAL (SELECT CASE WHEN e.rev IS NULL THEN m.revision ELSE greatest($1::bigint, e.rev - 1) END AS through
-      FROM (SELECT (SELECT x.rev FROM (
-          SELECT rev, sub, row_number() OVER entries AS n, sum(octet_length(value)) OVER entries AS size
-          FROM (SELECT rev, sub, value FROM kontinuum_log WHERE rev >= $1 ORDER BY rev, sub LIMIT $2 + 1) page
-          WINDOW entries AS (ORDER BY rev, sub)) x
-        WHERE x.n > $2 OR x.size > ${logPageBytes} ORDER BY x.rev, x.sub LIMIT 1) AS rev) e) t
+  return `WITH page AS MATERIALIZED (
+      SELECT rev, sub, octet_length(value) AS size FROM kontinuum_log WHERE rev >= $1 ORDER BY rev, sub LIMIT $2 + 1),
+    cut AS MATERIALIZED (SELECT x.rev FROM (
+        SELECT rev, sub, row_number() OVER entries AS n, sum(size) OVER entries AS size
+        FROM page WINDOW entries AS (ORDER BY rev, sub)) x
+      WHERE x.n > $2 OR x.size > ${logPageBytes} ORDER BY x.rev, x.sub LIMIT 1),
+    t AS MATERIALIZED (
+      SELECT m.revision, m.compact, CASE WHEN cut.rev IS NULL THEN m.revision ELSE greatest($1::bigint, cut.rev - 1) END AS through
+      FROM kontinuum_meta m LEFT JOIN cut ON true)
+    SELECT t.revision, t.compact, t.through, l.*, ${p} FROM t
     LEFT JOIN LATERAL (SELECT l.key, l.rev, l.created, l.version, l.lease::text, l.value, l.prev, l.sub FROM kontinuum_log l
-      WHERE l.rev >= $1 AND l.rev <= t.through AND ${inRange("l.key", "$3", bounded ? "$4" : undefined)}
+      WHERE l.rev >= $1 AND l.rev <= (SELECT through FROM t) AND (${inRange("l.key", "$3", bounded ? "$4" : undefined)}) IS TRUE
         AND ($4::bytea IS NOT NULL OR true)) l ON true
     ${join} ORDER BY l.rev, l.sub`;
 }

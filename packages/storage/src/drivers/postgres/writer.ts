@@ -9,18 +9,19 @@
  * looked up by the transaction's id, so that nobody is told a wrong outcome.
  */
 import type { Clock } from "@kontinuum/std";
-import pg from "pg";
+import type pg from "pg";
 import type { KeyValue, Revision } from "../../contract.ts";
 import type { Change, Needs, Position, Scan, Scanned } from "../../engine/backend.ts";
 import { fault } from "../../faults.ts";
 import { byteaArray, leaseArray } from "./arrays.ts";
-import { clientOptions, planSettings, query, type Row } from "./connections.ts";
+import { connect, planSettings, query, type Row } from "./connections.ts";
 import { Foresight } from "./foresight.ts";
 import { groupValues } from "./group.ts";
 import { isPassing, postgresFault } from "./postgres-faults.ts";
 import { PrefetchedSession } from "./prefetched-session.ts";
 import { integer, leaseId, pairAt, real } from "./rows.ts";
 import { positionFrom, scanStatement, scannedFrom } from "./scans.ts";
+import type { Servers } from "./servers.ts";
 import * as sql from "./sql.ts";
 
 /** Longest time that a group is tried again after a lost connection, milliseconds. */
@@ -54,14 +55,16 @@ interface Fetched {
 
 /** The writer of one store. */
 export class Writer {
-  readonly #url: string;
+  readonly #servers: Servers;
   readonly #clock: Clock;
   readonly #foresight = new Foresight();
   #client: pg.Client | undefined;
+  /** The server's history: another one after a standby took the primary's place, with transaction ids of its own. */
+  #timeline = "";
   #closed = false;
 
-  constructor(url: string, clock: Clock) {
-    this.#url = url;
+  constructor(servers: Servers, clock: Clock) {
+    this.#servers = servers;
     this.#clock = clock;
   }
 
@@ -217,13 +220,14 @@ export class Writer {
   async #connected(): Promise<pg.Client> {
     if (this.#closed) throw fault("closed", "the store is closed");
     if (this.#client) return this.#client;
-    const client = new pg.Client({ ...clientOptions(this.#url), pipeline: true });
+    const client = await connect(this.#servers, { pipeline: true });
     // A connection that breaks between groups is noticed by the next one.
     client.on("error", () => {
       if (this.#client === client) this.#client = undefined;
     });
-    await client.connect();
     await client.query(planSettings);
+    const { rows } = await client.query<unknown[]>({ text: sql.timeline, rowMode: "array" });
+    this.#timeline = String(rows[0]?.[0]);
     this.#client = client;
     return client;
   }

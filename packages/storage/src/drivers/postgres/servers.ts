@@ -1,0 +1,69 @@
+/**
+ * The servers of one URL. A URL may name several (`postgres://user@one:5432,two:5432/database`): a primary and the standbys
+ * that may take its place. Connections go to the one that is the primary; when it is lost, the next one is tried.
+ */
+import { CodedError } from "@kontinuum/std";
+import type pg from "pg";
+
+/** Servers that a URL may name. */
+const maxServers = 16;
+
+/** The servers of one store, and the one that is used. */
+export class Servers {
+  readonly #urls: readonly string[];
+  #at = 0;
+
+  /** Fails with `invalid_argument`, naming what the URL lacks. */
+  constructor(url: string) {
+    this.#urls = split(url);
+    for (const each of this.#urls) check(each);
+  }
+
+  /** URL of the server that is used now. */
+  get current(): string {
+    return this.#urls[this.#at] ?? "";
+  }
+
+  /** The server at `url` is of no use: the next one is, unless somebody has moved on already. */
+  lost(url: string): void {
+    if (url === this.current) this.#at = (this.#at + 1) % this.#urls.length;
+  }
+
+  /** Refuses a standby where another server may be the primary. Call it on each new connection. */
+  async checkPrimary(client: Pick<pg.ClientBase, "query">): Promise<void> {
+    if (this.#urls.length === 1) return;
+    const { rows } = await client.query<unknown[]>({
+      text: "SELECT pg_is_in_recovery()",
+      rowMode: "array",
+    });
+    if (rows[0]?.[0] !== false) throw new Error("this server is a standby");
+  }
+}
+
+/** One URL for each server: they share user, database and parameters. */
+function split(url: string): string[] {
+  const [, before = "", hosts = "", after = ""] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s.exec(url) ?? [];
+  const names = hosts.split(",");
+  if (names.length === 1) return [url];
+  if (names.length > maxServers || names.includes(""))
+    throw new CodedError(
+      "invalid_argument",
+      `the PostgreSQL storage URL names several servers, but not as host:port,host:port (at most ${maxServers})`,
+    );
+  return names.map((name) => `${before}${name}${after}`);
+}
+
+function check(url: string): void {
+  if (!URL.canParse(url)) throw new CodedError("invalid_argument", "the PostgreSQL storage URL is not a URL");
+  const { hostname, pathname, searchParams } = new URL(url);
+  if (hostname === "" && !searchParams.has("host"))
+    throw new CodedError(
+      "invalid_argument",
+      "the PostgreSQL storage URL names no host: postgres://user@host/database",
+    );
+  if (pathname.length <= 1)
+    throw new CodedError(
+      "invalid_argument",
+      "the PostgreSQL storage URL names no database: postgres://user@host/database",
+    );
+}
