@@ -45,7 +45,12 @@ class Source extends OutboundClient {
         yield body.subarray(at, at + 10_000);
       }
     };
-    const headers = { "content-length": String(body.length) };
+    const headers = {
+      "content-length": String(body.length),
+      ...(from > 0
+        ? { "content-range": `bytes ${from}-${this.content.length - 1}/${this.content.length}` }
+        : {}),
+    };
     return Promise.resolve({
       status: from > 0 ? 206 : 200,
       headers,
@@ -158,6 +163,23 @@ test("kryton-image: every command", async () => {
       status: "templates valid",
       bootValidation: "not performed",
     });
+    let drawn = "";
+    const terminal = {
+      out: () => {},
+      err: (text: string) => void (drawn += text),
+      env: {},
+      random: edges.random,
+    };
+    const tty = { edges, outbound: new Source(), terminal: true };
+    assert.equal(
+      await krytonImage(
+        ["fetch", "--image", "debian-12", "--sha256", digest, "--dir", directory],
+        terminal,
+        tty,
+      ),
+      0,
+    );
+    assert.match(drawn, /\r\[#{30}\] 100 % of 0\.3 MiB\n$/, "a terminal sees a progress bar");
     const fetched = await run("fetch", "--image", "debian-13", "-sha256", digest, `--dir=${directory}`);
     assert.equal(fetched.status, 0, fetched.err);
     assert.equal(JSON.parse(fetched.out).imageId, "debian-13");

@@ -203,7 +203,7 @@ export class ArtifactStore {
       signal,
     });
     if (answer.status === 416 && offset > 0) return void answer.body.destroy();
-    const resumed = answer.status === 206 && offset > 0;
+    const resumed = answer.status === 206 && offset > 0 && startsAt(answer.headers["content-range"], offset);
     if (answer.status !== 200 && !resumed) {
       answer.body.destroy();
       throw new CodedError("unavailable", `the source answered ${answer.status}`);
@@ -217,6 +217,7 @@ export class ArtifactStore {
     const tooLarge = new CodedError("payload_too_large", `the image is larger than ${this.#maxBytes} bytes`);
     if (total !== undefined && total > this.#maxBytes) {
       answer.body.destroy();
+      await file.truncate(0);
       throw tooLarge;
     }
     for await (const chunk of answer.body as AsyncIterable<Buffer>) {
@@ -238,6 +239,11 @@ export class ArtifactStore {
     await writeFile(temporary, `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o644, flag: "wx" });
     await rename(temporary, file);
   }
+}
+
+/** Whether a partial answer is the part that was asked for. */
+function startsAt(contentRange: string | undefined, offset: number): boolean {
+  return new RegExp(`^bytes ${offset}-`).test(contentRange ?? "");
 }
 
 /** Gives a verified file its name without ever replacing one that is there. */

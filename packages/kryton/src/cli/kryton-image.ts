@@ -6,6 +6,7 @@
 import { Command, CommanderError, Option } from "@commander-js/extra-typings";
 import { CodedError, messageOf, OutboundClient, systemEdges, type Edges } from "@kontinuum/std";
 import { ArtifactStore } from "../artifacts/artifact-store.ts";
+import { signedDigest } from "../artifacts/signed-list.ts";
 import { domainXml } from "../artifacts/domain-template.ts";
 import { builtInCatalog, loadCatalog } from "../catalog/catalog.ts";
 import type { CatalogImage } from "../model/image.ts";
@@ -56,6 +57,9 @@ function build(io: Io, { edges, outbound, terminal }: ImageToolOptions): Command
       .option("--image <id>", "Linux image", "ubuntu-24.04")
       .option("--dir <directory>", "where fetched images lie", "/var/lib/kryton/images")
       .option("--sha256 <digest>", "expected SHA-256 of the image", "")
+      .option("--checksums <file>", "the distribution's signed list of digests, instead of --sha256", "")
+      .option("--signature <file>", "signature of --checksums; without it the list is clear-signed", "")
+      .option("--keyring <file>", "keys that may have signed --checksums", "")
       .option("--url <url>", "source of the image", "")
       .option("--namespace <name>", "namespace of the data source", "kryton-images")
       .option("--storage-class <name>", "storage class of the volume", "")
@@ -88,15 +92,12 @@ function build(io: Io, { edges, outbound, terminal }: ImageToolOptions): Command
     }
     json({ status: "templates valid", bootValidation: "not performed" });
   });
-  add("fetch", "download and verify an image").action(async ({ catalog, image: id, dir, sha256, url }) => {
+  add("fetch", "download and verify an image").action(async (options) => {
+    const { catalog, image: id, dir, url } = options;
     const image = await linuxImage(catalog, id);
-    if (sha256 === "")
-      throw new CodedError(
-        "invalid_argument",
-        "--sha256 is required: take it from the distribution's signed list",
-      );
     const source = url || image.sourceUrl;
     if (!source) throw new CodedError("invalid_argument", `image ${id} has no source; give --url`);
+    const sha256 = await expectedDigest(options, source, io.env);
     const store = new ArtifactStore({ directory: dir, edges, outbound });
     const progress = new ProgressLine(io, edges.clock, terminal);
     try {
@@ -124,6 +125,27 @@ function build(io: Io, { edges, outbound, terminal }: ImageToolOptions): Command
     io.out(cloudConfig(await linuxImage(catalog, image), name));
   });
   return program;
+}
+
+/** The digest to expect: the one that was given, or the one of a signed list, or both when they agree. */
+async function expectedDigest(
+  options: Readonly<Record<"sha256" | "checksums" | "signature" | "keyring", string>>,
+  source: string,
+  env: Io["env"],
+): Promise<string> {
+  const { sha256, checksums, signature, keyring } = options;
+  if (checksums === "") {
+    if (sha256 !== "") return sha256;
+    throw new CodedError(
+      "invalid_argument",
+      "--sha256 is required: take it from the distribution's signed list, or give that with --checksums and --keyring",
+    );
+  }
+  if (keyring === "") throw new CodedError("invalid_argument", "--checksums needs --keyring");
+  const name = URL.canParse(source) ? decodeURIComponent(new URL(source).pathname.replace(/^.*\//, "")) : "";
+  const signed = await signedDigest({ checksums, signature, keyring, env }, name);
+  if (sha256 === "" || sha256 === signed) return signed;
+  throw new CodedError("invalid_argument", `--sha256 is not the digest that ${checksums} gives for ${name}`);
 }
 
 function cloudConfig(image: CatalogImage, name: string): string {

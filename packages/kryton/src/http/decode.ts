@@ -99,8 +99,9 @@ function fold(value: unknown, schema: unknown, depth: number): unknown {
   const folded: [string, unknown][] = [];
   for (const [key, item] of Object.entries(value)) {
     if (key === "__proto__") throw invalidRequest('unknown field "__proto__"');
-    if (item === null) continue;
     const name = names.get(key.toLowerCase()) ?? key;
+    // Null means absent for a field there is; one that there is not stays, and is refused.
+    if (item === null && (shape === undefined || Object.hasOwn(shape, name))) continue;
     folded.push([name, fold(item, shape?.[name], depth + 1)]);
   }
   return Object.fromEntries(folded);

@@ -51,6 +51,8 @@ test("unknown fields, two documents, wrong types and bad JSON are 400", async ()
   await using api = await start();
   const bad = [
     { ...machineBody("a"), colour: "red" },
+    { ...machineBody("a"), colour: null },
+    { ...machineBody("a"), compute: { cpu: 1, memoryMiB: 1024, cores: null } },
     { ...machineBody("a"), compute: { cpu: "4", memoryMiB: 1024 } },
     { ...machineBody("a"), compute: { cpu: 1.5, memoryMiB: 1024 } },
     `${JSON.stringify(machineBody("a"))}{}`,
