@@ -23,6 +23,7 @@ export { fingerprintOf } from "./client/fingerprint.ts";
 export type { TalosPeer } from "./client/grpc-session.ts";
 export type { NodeResource, ResourceEvent, StateReader, WatchOptions } from "./client/state-reader.ts";
 export * from "./client/talos-error.ts";
+export type { UpgradeRequest, UpgradeResult } from "./client/upgrade.ts";
 export * from "./pki/pem.ts";
 export {
   adminValidityMs,

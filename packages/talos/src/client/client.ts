@@ -11,6 +11,8 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import type { Edges } from "@kontinuum/std";
 import { ClusterService } from "../gen/cluster/cluster_pb.ts";
 import { State } from "../gen/cosi/resource/state_pb.ts";
+import { ImageService } from "../gen/machine/image_pb.ts";
+import { LifecycleService } from "../gen/machine/lifecycle_pb.ts";
 import { MachineService } from "../gen/machine/machine_pb.ts";
 import { Caller, defaultTimeoutMs, onlyReply, type CallOptions } from "./call.ts";
 import { tlsOptionsOf, type TalosCredentials } from "./credentials.ts";
@@ -48,6 +50,7 @@ import { resourceKinds } from "./resource-kind.ts";
 import { GrpcSession, type TalosPeer } from "./grpc-session.ts";
 import { StateReader } from "./state-reader.ts";
 import { isTalosError, TalosError } from "./talos-error.ts";
+import { upgradeNode, type UpgradeRequest, type UpgradeResult, type UpgradeServices } from "./upgrade.ts";
 
 /** Port of the Talos API. */
 export const talosPort = 50_000;
@@ -79,6 +82,7 @@ export class TalosClient {
   readonly state: StateReader;
   readonly #machine: Client<typeof MachineService>;
   readonly #cluster: Client<typeof ClusterService>;
+  readonly #upgrading: Pick<UpgradeServices, "images" | "lifecycle">;
   readonly #session: GrpcSession;
   readonly #caller: Caller;
 
@@ -103,6 +107,10 @@ export class TalosClient {
     this.#caller = new Caller(this.#session, options.edges, `${options.address}:${port}`, options.node);
     this.#machine = createClient(MachineService, transport);
     this.#cluster = createClient(ClusterService, transport);
+    this.#upgrading = {
+      images: createClient(ImageService, transport),
+      lifecycle: createClient(LifecycleService, transport),
+    };
     this.state = new StateReader(createClient(State, transport), this.#caller);
   }
 
@@ -303,29 +311,13 @@ export class TalosClient {
     return onlyReply("Shutdown", messages).actorId;
   }
 
-  /** Installs another Talos image; `stage` does so at the next boot only. */
-  async upgrade(
-    request: {
-      readonly image: string;
-      readonly stage?: boolean;
-      readonly force?: boolean;
-      readonly preserve?: boolean;
-    },
-    options: CallOptions = {},
-  ): Promise<{ readonly ack: string; readonly actorId: string }> {
-    const { messages } = await this.#caller.unary("Upgrade", options, (wire) =>
-      this.#machine.upgrade(
-        {
-          image: request.image,
-          stage: request.stage ?? false,
-          force: request.force ?? false,
-          preserve: request.preserve ?? true,
-        },
-        wire,
-      ),
-    );
-    const { ack, actorId } = onlyReply("Upgrade", messages);
-    return { ack, actorId };
+  /**
+   * Installs another Talos image and reboots into it; from 1.13 on it waits for the installer, so give a `timeoutMs` of
+   * minutes. A failed installation is `refused`.
+   */
+  upgrade(request: UpgradeRequest, options: CallOptions = {}): Promise<UpgradeResult> {
+    const machine = this.#machine;
+    return upgradeNode({ machine, caller: this.#caller, ...this.#upgrading }, request, options);
   }
 
   /** The node's services. */

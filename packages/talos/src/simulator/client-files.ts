@@ -9,9 +9,7 @@ import { issueAdminCertificate, issueKubernetesAdminCertificate } from "../pki/c
 import { unimplemented } from "./call-error.ts";
 import type { NodeConfig } from "./node-config.ts";
 import type { SimulatedNode } from "./node.ts";
-
-/** POSIX tar. */
-const headerBytes = 512;
+import { tarHeader } from "./tar.ts";
 
 /**
  * A gzipped tar with one file, `kubeconfig`, holding a fresh admin certificate. Like Talos' own it ends with
@@ -22,7 +20,11 @@ export async function packKubeconfig(node: SimulatedNode): Promise<Uint8Array> {
   const { crt, key } = await issueKubernetesAdminCertificate({ ca: config.kubernetesCa, edges: node.edges });
   const access = { server: config.facts.endpoint, ca: config.kubernetesCa.crt, cert: crt, key };
   const file = Buffer.from(serializeKubeconfig(access, config.facts.clusterName));
-  const header = tarHeader("kubeconfig", file.length, Math.floor(node.edges.clock.now() / 1000));
+  const header = tarHeader({
+    name: "kubeconfig",
+    content: file,
+    modified: Math.floor(node.edges.clock.now() / 1000),
+  });
   return promisify(gzip)(Buffer.concat([header, file]));
 }
 
@@ -59,21 +61,4 @@ export async function generateTalosconfigFor(
 function configOf(node: SimulatedNode): NodeConfig {
   if (!node.config) throw unimplemented("API is not implemented in maintenance mode");
   return node.config;
-}
-
-function tarHeader(name: string, size: number, mtime: number): Buffer {
-  const header = Buffer.alloc(headerBytes);
-  const octal = (value: number, width: number): string => `${value.toString(8).padStart(width - 1, "0")}\0`;
-  header.write(name, 0);
-  header.write(octal(0o600, 8), 100);
-  header.write(octal(0, 8), 108);
-  header.write(octal(0, 8), 116);
-  header.write(octal(size, 12), 124);
-  header.write(octal(mtime, 12), 136);
-  header.write(" ".repeat(8), 148);
-  header.write("0", 156);
-  header.write("ustar\0" + "00", 257);
-  const sum = header.reduce((total, byte) => total + byte, 0);
-  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
-  return header;
 }

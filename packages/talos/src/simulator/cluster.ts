@@ -6,7 +6,7 @@
  * that has data does; when the last one is wiped, everything in it is gone.
  */
 import { CodedError, type Edges } from "@kontinuum/std";
-import type { Kubernetes } from "./kubernetes/kubernetes.ts";
+import type { Kubernetes, RunningPod } from "./kubernetes/kubernetes.ts";
 import type { NodeConfig } from "./node-config.ts";
 import type { ClusterMemberView } from "./node-view.ts";
 import type { SimulatedNode } from "./node.ts";
@@ -44,6 +44,7 @@ export class SimulatedCluster {
   readonly #serving = new Set<SimulatedNode>();
   readonly #waiting = new Set<() => void>();
   #record: ClusterRecord;
+  #leader: string | undefined;
   #kubernetes: Promise<Kubernetes> | undefined;
 
   constructor(options: ClusterOptions) {
@@ -124,6 +125,20 @@ export class SimulatedCluster {
     await this.#save(this.etcdMembers.filter((member) => member.id !== id));
   }
 
+  /** The member that leads: the oldest one, unless it gave that up. */
+  get etcdLeaderId(): string | undefined {
+    const ids = this.etcdMembers.map(({ id }) => id);
+    return this.#leader !== undefined && ids.includes(this.#leader) ? this.#leader : ids[0];
+  }
+
+  /** Makes another member the leader; returns its id, or nothing when `id` does not lead or is alone. */
+  forfeitLeadership(id: string): string {
+    const other = this.etcdMembers.find((member) => member.id !== id);
+    if (this.etcdLeaderId !== id || !other) return "";
+    this.#leader = other.id;
+    return other.id;
+  }
+
   /** A member's data is wiped. With the last data goes the whole of the cluster's state. */
   async lostData(hasData: boolean): Promise<void> {
     if (hasData) return;
@@ -154,6 +169,11 @@ export class SimulatedCluster {
     while (!this.isServing) await this.changed(signal);
     await (await this.#open()).addKubelet(node, config);
     this.#changed();
+  }
+
+  /** Pods that are bound to a node. */
+  async podsOn(node: SimulatedNode): Promise<readonly RunningPod[]> {
+    return (await (await this.#kubernetes)?.podsOn(node)) ?? [];
   }
 
   /** Whether a node is registered and ready; `undefined`: not registered. */

@@ -242,10 +242,10 @@ function systemInformation(spec: MachineSpec): ResourceDescription {
     },
     {
       ...common,
-      productname: spec.productName,
+      productName: spec.productName,
       serialnumber: spec.serialNumber,
-      wakeuptype: "Power Switch",
-      skunumber: "SIM",
+      wakeUpType: "Power Switch",
+      skuNumber: "SIM",
     },
   );
 }
@@ -290,6 +290,7 @@ function memoryModules({ memoryModulesMiB, serialNumber }: MachineSpec): Resourc
       bankLocator: `BANK ${index}`,
       speed: 3200,
       manufacturer: "Simulated Systems",
+      productName: "Simulated Memory",
     };
     const serial = `${serialNumber}-M${index}`;
     return describe(

@@ -99,7 +99,7 @@ test("nodes metadata fans out and reports each failure by itself", { timeout: 60
   })().catch(() => {});
   await eventually("the past", () => stages.includes(MachineStage.RUNNING));
   assert.match(await text(machine.dmesg({})), /\[talos\] machine is running/);
-  assert.match(await text(machine.logs({ id: "etcd" })), /Health check successful/);
+  assert.match(await text(machine.logs({ id: "etcd", namespace: "system" })), /Health check successful/);
   assert.match(await text(machine.read({ path: "/proc/sys/kernel/random/boot_id" })), /^[0-9a-f-]{36}\n$/);
   await assert.rejects(text(machine.read({ path: "/etc/shadow" })), /no such file/);
   await assert.rejects(
@@ -191,7 +191,9 @@ test("reboot, upgrade, shutdown", { timeout: 60_000 }, async (t) => {
   const { rack, admin, cluster, address } = await runningCluster(t);
   const [node] = rack.nodes;
   assert.ok(node);
-  await admin.upgrade({ image: "ghcr.io/siderolabs/installer:v1.13.4" });
+  const { ack, actorId } = await admin.upgrade({ image: "ghcr.io/siderolabs/installer:v1.13.4" });
+  assert.match(ack, /installation of v1\.13\.4 to \/dev\/\w+ complete/);
+  assert.notEqual(actorId, "");
   await eventually(
     "upgraded and running",
     () => node.record.talosVersion === "v1.13.4" && node.stage === "running",
@@ -199,7 +201,14 @@ test("reboot, upgrade, shutdown", { timeout: 60_000 }, async (t) => {
   const again = await cluster.admin(t, address);
   assert.equal((await again.version()).tag, "v1.13.4");
   await assert.rejects(again.upgrade({ image: "no-tag" }), (error) => isTalosError(error, "refused"));
-  await again.reboot();
+  const { actorId: staged } = await again.upgrade({ image: "x/y:v1.13.5", stage: true });
+  assert.notEqual(staged, "");
+  await eventually(
+    "the staged one",
+    () => node.record.talosVersion === "v1.13.5" && node.stage === "running",
+  );
+  const third = await cluster.admin(t, address);
+  await third.reboot();
   await eventually("rebooting", () => node.stage !== "running");
   await eventually("running", () => node.stage === "running");
   const last = await cluster.admin(t, address);

@@ -14,6 +14,12 @@ export interface MachineRecord {
   readonly unbootable: boolean;
   /** Release on the disk. */
   readonly talosVersion: string;
+  /** Release that was written to the disk and boots next. */
+  readonly nextVersion?: string;
+  /** Release before the last upgrade, still on the disk. */
+  readonly previousVersion?: string;
+  /** The META partition: values by key, a number in decimal; each character is a byte. */
+  readonly meta?: Readonly<Record<string, string>>;
   /**
    * Applied in maintenance mode and on its way to the disk. A loss of power loses it; an end of the process
    * that simulates the machine does not, because the machine would not notice that.
@@ -54,9 +60,14 @@ export function parseRecord(text: string, what: string): MachineRecord {
 function isRecord(value: unknown): value is MachineRecord {
   if (!isObject(value)) return false;
   const flags = ["powered", "installed", "unbootable"].every((name) => typeof value[name] === "boolean");
-  const texts = ["config", "pendingConfig", "stagedConfig", "etcdMemberId"].every(
-    (name) => value[name] === undefined || typeof value[name] === "string",
-  );
+  const texts = [
+    "config",
+    "pendingConfig",
+    "stagedConfig",
+    "etcdMemberId",
+    "nextVersion",
+    "previousVersion",
+  ].every((name) => value[name] === undefined || typeof value[name] === "string");
   const keys = value["sealedKeys"];
   const sealed =
     keys === undefined ||
@@ -64,5 +75,8 @@ function isRecord(value: unknown): value is MachineRecord {
       keys.every((key) =>
         ["volume", "endpoint", "sealed", "digest"].every((name) => stringAt(key, name) !== undefined),
       ));
-  return flags && texts && sealed && typeof value["talosVersion"] === "string";
+  const meta = value["meta"];
+  const isMeta =
+    meta === undefined || (isObject(meta) && Object.values(meta).every((text) => typeof text === "string"));
+  return flags && texts && sealed && isMeta && typeof value["talosVersion"] === "string";
 }

@@ -68,7 +68,7 @@ test("the permission matrix of 1.13", async (t) => {
     etcdMemberList: await codeOf(() => machine.etcdMemberList({})),
     healthCheck: await codeOf(() => drain(cluster.healthCheck({}))),
     dmesg: await codeOf(() => drain(machine.dmesg({}))),
-    logs: await codeOf(() => drain(machine.logs({ id: "machined" }))),
+    logs: await codeOf(() => drain(machine.logs({ id: "machined", namespace: "system" }))),
     read: await codeOf(() => drain(machine.read({ path: "/etc/hostname" }))),
     sensitive: await codeOf(() =>
       drain(state.list({ namespace: "config", type: "MachineConfigs.config.talos.dev" })),

@@ -43,6 +43,13 @@ export class NodeDisk {
     if (stagedConfig !== undefined) await this.#replace({ ...rest, config: stagedConfig });
   }
 
+  /** What was written as the next release becomes the one that runs; the one before stays on the disk. */
+  async bootNext(): Promise<void> {
+    const { nextVersion, talosVersion, ...rest } = this.#record;
+    if (nextVersion === undefined) return;
+    await this.#replace({ ...rest, talosVersion: nextVersion, previousVersion: talosVersion });
+  }
+
   /** The power is gone, and with it a configuration that was not on the disk yet. */
   async loseMemory(): Promise<void> {
     const { pendingConfig, ...rest } = this.#record;

@@ -71,7 +71,7 @@ export class NodeState {
   /** Everything at once. */
   view(): NodeView {
     const { spec, disk, faults, kubernetesReady } = this.#options;
-    const { talosVersion, installed, etcdMemberId } = disk.record;
+    const { talosVersion, installed, etcdMemberId, meta = {} } = disk.record;
     const services = this.#services.list();
     const ready = kubernetesReady();
     return {
@@ -81,6 +81,8 @@ export class NodeState {
       talosVersion,
       config: this.config,
       installed,
+      meta,
+      isTimeSynced: faults().timeNotSynced !== true,
       systemDisk: installed ? systemDiskOf(spec, this.config) : undefined,
       services,
       unmetConditions: unmetConditions({

@@ -64,6 +64,9 @@ export interface NodeView {
   /** Active configuration; absent in maintenance mode. */
   readonly config: NodeConfig | undefined;
   readonly installed: boolean;
+  /** Keys of the META partition. */
+  readonly meta: Readonly<Record<string, string>>;
+  readonly isTimeSynced: boolean;
   /** Kernel name of the disk it is installed on. */
   readonly systemDisk: string | undefined;
   readonly services: readonly NodeService[];

@@ -267,10 +267,33 @@ export class SimulatedNode {
       this.#state.setStage("upgrading");
       await this.#sleep(this.#host.timing.upgradeMs, signal);
       this.#crash("upgrade");
-      await this.#disk.save({ talosVersion });
+      await this.#disk.save({ nextVersion: talosVersion });
       await this.#reboot(signal);
     };
     void this.#sequences.run("upgrade", work, actorId);
+  }
+
+  /** Writes another release to the disk while the node runs; the next boot takes it. */
+  async writeSystem(talosVersion: string): Promise<void> {
+    await this.#host.edges.clock.sleep(this.#host.timing.upgradeMs);
+    this.#crashInCall("upgrade");
+    await this.#disk.save({ installed: true, nextVersion: talosVersion });
+  }
+
+  /** Boots the release before the last upgrade. The caller has checked that there is one. */
+  rollBack(): void {
+    const { previousVersion } = this.record;
+    void this.#sequences.run("reboot", async (signal) => {
+      if (previousVersion !== undefined) await this.#disk.save({ nextVersion: previousVersion });
+      await this.#reboot(signal);
+    });
+  }
+
+  /** Writes a key of the META partition; `undefined` deletes it. */
+  async writeMeta(key: string, value: string | undefined): Promise<void> {
+    const { [key]: _, ...rest } = this.record.meta ?? {};
+    await this.#disk.save({ meta: value === undefined ? rest : { ...rest, [key]: value } });
+    this.refresh();
   }
 
   /** Wipes. */
@@ -286,6 +309,7 @@ export class SimulatedNode {
   }
 
   async #boot(signal: AbortSignal): Promise<void> {
+    await this.#disk.bootNext();
     this.#state.boot();
     await this.#sleep(this.#host.timing.bootMs, signal);
     this.#crash("boot");

@@ -63,6 +63,11 @@ export class ResourceStore {
     return this.#resources.get(key(namespace, type, id));
   }
 
+  /** Everything, in no order. */
+  all(): StoredResource[] {
+    return [...this.#resources.values()];
+  }
+
   /** All of a type, sorted by id. */
   list(namespace: string, type: string): StoredResource[] {
     return [...this.#resources.values()]

@@ -1,86 +1,71 @@
 /**
- * Which resource types a node knows, and who may read them (Talos resource definitions and policy).
+ * Which resource types a node knows, by what names, and who may read them (Talos resource definitions and policy).
  */
+import { resourceTable } from "./resource-table.ts";
 
-/** Types everybody may read, by namespace. Their names are the wire's. */
-const open: Readonly<Record<string, readonly string[]>> = {
-  meta: ["Namespaces.meta.cosi.dev", "ResourceDefinitions.meta.cosi.dev"],
-  network: [
-    "LinkStatuses.net.talos.dev",
-    "AddressStatuses.net.talos.dev",
-    "HostnameStatuses.net.talos.dev",
-    "NodeAddresses.net.talos.dev",
-    "NetworkStatuses.net.talos.dev",
-    "ResolverStatuses.net.talos.dev",
-    "RouteStatuses.net.talos.dev",
-  ],
-  runtime: [
-    "Disks.block.talos.dev",
-    "BlockDevices.block.talos.dev",
-    "SystemDisks.block.talos.dev",
-    "VolumeStatuses.block.talos.dev",
-    "MachineStatuses.runtime.talos.dev",
-    "Versions.runtime.talos.dev",
-    "PlatformMetadatas.talos.dev",
-    "Services.v1alpha1.talos.dev",
-    "SecurityStates.talos.dev",
-    "Diagnostics.runtime.talos.dev",
-  ],
-  hardware: [
-    "SystemInformations.hardware.talos.dev",
-    "Processors.hardware.talos.dev",
-    "MemoryModules.hardware.talos.dev",
-  ],
-  config: ["MachineTypes.config.talos.dev"],
-  k8s: [
-    "Nodenames.kubernetes.talos.dev",
-    "NodeStatuses.kubernetes.talos.dev",
-    "StaticPodStatuses.kubernetes.talos.dev",
-  ],
-  etcd: ["EtcdMembers.etcd.talos.dev"],
-  cluster: ["Members.cluster.talos.dev"],
-};
+/** A resource definition. */
+export interface ResourceType {
+  readonly type: string;
+  /** The namespace it is usually in. */
+  readonly namespace: string;
+  /** Its name in the singular. */
+  readonly displayType: string;
+  readonly aliases: readonly string[];
+  /** Every name `talosctl get` takes. */
+  readonly allAliases: readonly string[];
+  readonly columns: readonly { readonly name: string; readonly jsonPath: string }[];
+  /** Only an admin may read it. */
+  readonly isSensitive: boolean;
+  /** First Talos minor that has it, as far as the simulator tells releases apart. */
+  readonly minor: number;
+}
 
-/** Types only an admin may read. */
-const sensitive = [
-  "MachineConfigs.config.talos.dev",
-  "LinkSpecs.net.talos.dev",
-  "OperatorSpecs.net.talos.dev",
-  "VolumeConfigs.block.talos.dev",
-  "KubeletSpecs.kubernetes.talos.dev",
-  "APIServerConfigs.kubernetes.talos.dev",
-  "SiderolinkConfigs.siderolink.talos.dev",
-  "OSRootSecrets.secrets.talos.dev",
-  "KubernetesRootSecrets.secrets.talos.dev",
-  "EtcdRootSecrets.secrets.talos.dev",
-  "APICertificates.secrets.talos.dev",
-  "TrustdCertificates.secrets.talos.dev",
-];
+function parseRow(row: string): ResourceType {
+  const [short = "", namespace = "", displayType = "", own = "", columns = "", flags = ""] = row
+    .split("|")
+    .map((cell) => cell.trim());
+  const type = namespace === "meta" ? short : `${short}.talos.dev`;
+  const [name = "", ...rest] = type.split(".");
+  const capitals = name.replaceAll(/[^A-Z]/g, "").toLowerCase();
+  const words = own === "" ? [] : own.split(",");
+  const derived = [
+    displayType.toLowerCase(),
+    ...(capitals.length > 1 ? [capitals] : []),
+    ...(capitals.length > 1 && !capitals.endsWith("s") ? [`${capitals}s`] : []),
+  ];
+  const aliases = flags.includes("x") ? words : [...words, ...derived];
+  const longer = rest.map((_, index) => [name, ...rest.slice(0, index)].join(".").toLowerCase());
+  return {
+    type,
+    namespace,
+    displayType,
+    aliases,
+    allAliases: flags.includes("x") ? aliases : [...longer, ...aliases],
+    columns: (columns === "" ? [] : columns.split("; ")).map((column) => {
+      const [title = "", ...path] = column.split("=");
+      return { name: title, jsonPath: `{${path.join("=")}}` };
+    }),
+    isSensitive: flags.includes("s"),
+    minor: flags.includes("n") ? 14 : 11,
+  };
+}
+
+/** Every known type, sorted by name. */
+export const resourceTypes: readonly ResourceType[] = resourceTable.trim().split("\n").map(parseRow);
 
 /** Namespaces there are. */
-export const namespaceNames: readonly string[] = [...Object.keys(open), "secrets", "files", "perf"];
-
-/** Every known type with the namespace it is usually in and whether it is sensitive. */
-export const resourceTypes: readonly {
-  readonly type: string;
-  readonly namespace: string;
-  readonly isSensitive: boolean;
-}[] = [
-  ...Object.entries(open).flatMap(([namespace, types]) =>
-    types.map((type) => ({ type, namespace, isSensitive: false })),
-  ),
-  ...sensitive.map((type) => ({
-    type,
-    namespace: type.includes(".secrets.") ? "secrets" : "config",
-    isSensitive: true,
-  })),
+export const namespaceNames: readonly string[] = [
+  ...new Set(resourceTypes.map(({ namespace }) => namespace)),
 ];
 
 const byLowerName = new Map(resourceTypes.map((entry) => [entry.type.toLowerCase(), entry]));
 
-/** `open`, `sensitive`, or `undefined` for a type nobody knows. The policy ignores case, the data does not. */
-export function sensitivityOf(type: string): "open" | "sensitive" | undefined {
+/**
+ * `open`, `sensitive`, or `undefined` for a type that Talos 1.`minor` does not know. The policy ignores case, the data
+ * does not.
+ */
+export function sensitivityOf(type: string, minor: number): "open" | "sensitive" | undefined {
   const entry = byLowerName.get(type.toLowerCase());
-  if (!entry) return undefined;
+  if (!entry || entry.minor > minor) return undefined;
   return entry.isSensitive ? "sensitive" : "open";
 }

@@ -16,7 +16,7 @@ export const roles = {
   impersonator: "os:impersonator",
 } as const;
 
-const { admin, operator, reader, etcdBackup, metaWriter } = roles;
+const { admin, operator, reader, etcdBackup, imageVerifier, metaWriter } = roles;
 
 const machine = "/machine.MachineService/";
 
@@ -74,6 +74,8 @@ const allowedRoles: ReadonlyMap<string, readonly string[]> = new Map([
   ...rules(readers, machine, ["ApplyConfiguration"]),
   ...rules(readers, "/storage.StorageService/", ["Disks", "BlockDeviceWipe"]),
   ...rules(readers, "/cluster.ClusterService/", ["HealthCheck"]),
+  ...rules([admin, operator], "/machine.ImageService/", ["Pull"]),
+  ...rules([...readers, imageVerifier], "/machine.ImageService/", ["List", "Verify"]),
   ...rules(readers, "/inspect.InspectService/", ["ControllerRuntimeDependencies"]),
   ...rules(readers, "/time.TimeService/", ["Time", "TimeCheck"]),
   ...rules(readers, "/cosi.resource.State/", ["Get", "List", "Watch"]),

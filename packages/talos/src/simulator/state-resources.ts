@@ -5,24 +5,22 @@ import { addressBytes } from "../client/addresses.ts";
 import { resourceKinds, type ResourceKind } from "../client/resource-kind.ts";
 import { MachineConfigSpecSchema } from "../gen/resource/config/config_pb.ts";
 import {
-  BlockVolumePhase,
   MachineType,
+  NethelpersFamily,
+  NethelpersRouteProtocol,
   RuntimeMachineStage,
   RuntimeSELinuxState,
 } from "../gen/resource/enums/enums_pb.ts";
 import { MemberSpecSchema } from "../gen/resource/etcd/etcd_pb.ts";
-import {
-  NamespaceSpecSchema,
-  ResourceDefinitionSpec_Sensitivity as Sensitivity,
-  ResourceDefinitionSpecSchema,
-} from "../gen/resource/meta/meta_pb.ts";
 import { ResolverStatusSpecSchema, StatusSpecSchema } from "../gen/resource/network/network_pb.ts";
+import { blockResources } from "./block-resources.ts";
+import { MetaKeySpecSchema } from "../gen/resource/runtime/runtime_pb.ts";
+import { StatusSpecSchema as TimeStatusSpecSchema } from "../gen/resource/time/time_pb.ts";
 import { linkAddresses } from "./hardware-resources.ts";
 import { nodeNameOf } from "./node-config.ts";
 import type { NodeStage, NodeView } from "./node-view.ts";
 import { describe } from "./resource-descriptions.ts";
 import type { ResourceDescription } from "./resource-store.ts";
-import { namespaceNames, resourceTypes } from "./resource-types.ts";
 
 const kind = <D extends ResourceKind["schema"]>(
   namespace: string,
@@ -37,9 +35,9 @@ const kind = <D extends ResourceKind["schema"]>(
 const networkStatus = kind("network", "NetworkStatuses.net.talos.dev", StatusSpecSchema);
 const resolverStatus = kind("network", "ResolverStatuses.net.talos.dev", ResolverStatusSpecSchema);
 const etcdMember = kind("etcd", "EtcdMembers.etcd.talos.dev", MemberSpecSchema);
+const metaKey = kind("runtime", "MetaKeys.runtime.talos.dev", MetaKeySpecSchema);
+const timeStatus = kind("runtime", "TimeStatuses.v1alpha1.talos.dev", TimeStatusSpecSchema);
 const machineConfig = kind("config", "MachineConfigs.config.talos.dev", MachineConfigSpecSchema);
-const namespaceKind = kind("meta", "Namespaces.meta.cosi.dev", NamespaceSpecSchema);
-const definition = kind("meta", "ResourceDefinitions.meta.cosi.dev", ResourceDefinitionSpecSchema);
 
 /** All of them. */
 export function stateResources(view: NodeView): ResourceDescription[] {
@@ -48,10 +46,11 @@ export function stateResources(view: NodeView): ResourceDescription[] {
     ...services(view),
     ...identity(view),
     ...network(view),
-    ...volumes(view),
+    ...routes(view),
+    ...blockResources(view),
+    ...upkeep(view),
     ...cluster(view),
     ...configuration(view),
-    ...meta,
   ];
 }
 
@@ -129,10 +128,7 @@ function identity({ spec, hostname, talosVersion, config }: NodeView): ResourceD
       "platformmetadata",
       "network.PlatformConfigController",
       platform,
-      {
-        platform: "metal",
-        instanceId: spec.uuid,
-      },
+      { ...platform, instanceId: spec.uuid },
     ),
     describe(
       resourceKinds.securityState,
@@ -151,7 +147,11 @@ function network({ spec }: NodeView): ResourceDescription[] {
     ip: addressBytes(address) ?? new Uint8Array(),
     prefixLength,
   }));
-  const display = { addresses: own.map(({ address, prefixLength }) => `${address}/${prefixLength}`) };
+  const sortAlgorithm = "v1";
+  const display = {
+    sortAlgorithm,
+    addresses: own.map(({ address, prefixLength }) => `${address}/${prefixLength}`),
+  };
   const sets = ["default", "current", "accumulative", "routed"] as const;
   return [
     describe(networkStatus, "status", "network.StatusController", ready, ready),
@@ -168,45 +168,63 @@ function network({ spec }: NodeView): ResourceDescription[] {
         id,
         "network.NodeAddressController",
         { addresses: id === "default" ? addresses.slice(0, 1) : addresses },
-        id === "default" ? { addresses: display.addresses.slice(0, 1) } : display,
+        id === "default" ? { ...display, addresses: display.addresses.slice(0, 1) } : display,
       ),
     ),
   ];
 }
 
-function volumes({ installed, systemDisk, config }: NodeView): ResourceDescription[] {
-  if (!installed || systemDisk === undefined) return [];
-  const disk = `/dev/${systemDisk}`;
-  const mounted = config !== undefined;
-  const volume = (id: string, partition: number, size: number): ResourceDescription => {
-    const ready = id === "META" || mounted;
-    const location = `${disk}${/\d$/.test(disk) ? "p" : ""}${partition}`;
-    return describe(
-      resourceKinds.volumeStatus,
-      id,
-      "block.VolumeManagerController",
-      {
-        phase: ready ? BlockVolumePhase.VOLUME_PHASE_READY : BlockVolumePhase.VOLUME_PHASE_MISSING,
-        ...(ready
-          ? { location, parentLocation: disk, partitionIndex: BigInt(partition), size: BigInt(size) }
-          : {}),
-      },
-      ready
-        ? { phase: "ready", location, parentLocation: disk, partitionIndex: partition, size }
-        : { phase: "missing" },
-    );
-  };
+function upkeep({ meta, isTimeSynced }: NodeView): ResourceDescription[] {
+  const time = { synced: isTimeSynced, epoch: 0, syncDisabled: false };
+  return [
+    describe(timeStatus, "node", "time.SyncController", { ...time, epoch: 0n }, time),
+    ...Object.entries(meta).map(([key, value]) =>
+      describe(
+        metaKey,
+        `0x${Number(key).toString(16).padStart(2, "0")}`,
+        "runtime.MetaController",
+        { value },
+        { value },
+      ),
+    ),
+  ];
+}
+
+function routes({ spec }: NodeView): ResourceDescription[] {
+  const [link] = spec.links;
+  if (!link) return [];
+  const [a = "127", b = "0"] = spec.address.split(".");
+  const gateway = `${a}.${b}.0.1`;
   return [
     describe(
-      resourceKinds.systemDisk,
-      "system-disk",
-      "block.SystemDiskController",
-      { diskId: systemDisk, devPath: disk },
-      { diskID: systemDisk, devPath: disk },
+      resourceKinds.routeStatus,
+      `inet4/${gateway}//1024`,
+      "network.RouteStatusController",
+      {
+        family: NethelpersFamily.FAMILY_INET4,
+        gateway: { ip: addressBytes(gateway) ?? new Uint8Array() },
+        outLinkIndex: 2,
+        outLinkName: link.name,
+        table: 254,
+        priority: 1024,
+        type: 1,
+        protocol: NethelpersRouteProtocol.PROTOCOL_STATIC,
+      },
+      {
+        family: "inet4",
+        dst: "",
+        src: "",
+        gateway,
+        outLinkIndex: 2,
+        outLinkName: link.name,
+        table: "main",
+        priority: 1024,
+        scope: "global",
+        type: "unicast",
+        flags: "",
+        protocol: "static",
+      },
     ),
-    volume("META", 4, 1_048_576),
-    volume("STATE", 5, 104_857_600),
-    volume("EPHEMERAL", 6, 120_000_000_000),
   ];
 }
 
@@ -234,7 +252,7 @@ function cluster(view: NodeView): ResourceDescription[] {
             "local",
             "etcd.MemberController",
             { memberId: etcdMemberId },
-            { memberId: etcdMemberId },
+            { memberID: etcdMemberId },
           ),
         ]),
     ...view.members.map((member) => {
@@ -272,42 +290,3 @@ function configuration({ config }: NodeView): ResourceDescription[] {
     describe(machineConfig, id, "config.AcquireController", spec, config.text),
   );
 }
-
-/** Short names that `talosctl get` takes. */
-const aliases: Readonly<Record<string, readonly string[]>> = {
-  LinkStatuses: ["link", "links"],
-  AddressStatuses: ["address", "addresses"],
-  HostnameStatuses: ["hostname"],
-  ResolverStatuses: ["resolvers"],
-  RouteStatuses: ["route", "routes"],
-  Services: ["svc"],
-};
-
-/** `linkstatuses`, `linkstatus`, `linkstatuses.net`, `linkstatuses.net.talos`, … */
-function allAliases(type: string, displayType: string): string[] {
-  const parts = type.toLowerCase().split(".");
-  const longer = parts.slice(1).map((_, index) => parts.slice(0, index + 2).join("."));
-  return [parts[0] ?? "", displayType.toLowerCase(), ...longer];
-}
-
-const meta: readonly ResourceDescription[] = [
-  ...namespaceNames.map((id) => describe(namespaceKind, id, "", { description: id }, { description: id })),
-  ...resourceTypes.map(({ type, namespace, isSensitive }) => {
-    const plural = type.split(".")[0] ?? "";
-    const displayType = plural.replace(/(ses|s)$/, (end) => (end === "ses" ? "s" : ""));
-    const spec = {
-      resourceType: type,
-      displayType,
-      defaultNamespace: namespace,
-      aliases: [...(aliases[plural] ?? [])],
-      allAliases: [...allAliases(type, displayType), ...(aliases[plural] ?? [])],
-      sensitivity: isSensitive ? Sensitivity.SENSITIVE : Sensitivity.NON_SENSITIVE,
-    };
-    return describe(definition, type.toLowerCase(), "", spec, {
-      type,
-      displayType,
-      defaultNamespace: namespace,
-      ...(isSensitive ? { sensitivity: "sensitive" } : {}),
-    });
-  }),
-];

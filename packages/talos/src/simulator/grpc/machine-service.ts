@@ -1,41 +1,45 @@
 /**
  * `machine.MachineService`: the calls of a simulated node. What is not here answers UNIMPLEMENTED.
  */
-import { timestampFromMs, type Timestamp } from "@bufbuild/protobuf/wkt";
+import { durationMs, timestampFromMs, type Timestamp } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import { durationMs } from "@bufbuild/protobuf/wkt";
-import {
-  ResetRequest_WipeMode as WipeMode,
-  type MachineService,
-  type ResetRequest,
-} from "../../gen/machine/machine_pb.ts";
-import { parseVersionContract } from "../../config/version-contract.ts";
+import type { MachineService } from "../../gen/machine/machine_pb.ts";
 import { generateTalosconfigFor, packKubeconfig } from "../client-files.ts";
 import {
   alreadyExists,
   failedPrecondition,
   invalidArgument,
+  notFound,
   permissionDenied,
   unimplemented,
   unknownError,
 } from "../call-error.ts";
-import type { SimulatedNode, WipePlan } from "../node.ts";
 import { applyConfiguration } from "./apply-configuration.ts";
-import type { SequenceName } from "../sequence.ts";
 import { callerOf } from "./call-context.ts";
+import { etcdCalls } from "./etcd-calls.ts";
 import { eventMessage } from "./events.ts";
+import { fileCalls } from "./file-calls.ts";
 import {
   cpuInfo,
   diskStats,
+  frequencies,
   loadAverage,
   memory,
   mounts,
   networkStats,
   systemStat,
 } from "./machine-stats.ts";
+import { controlPlaneOnly, minorOf, readable, refuseInOldMaintenance } from "./preconditions.ts";
+import { programCalls } from "./program-calls.ts";
+import { sequenceCalls } from "./sequence-calls.ts";
 
 /** See the module's comment. */
 export const machineService: Partial<ServiceImpl<typeof MachineService>> = {
+  ...sequenceCalls,
+  ...etcdCalls,
+  ...fileCalls,
+  ...programCalls,
+
   async applyConfiguration(request, context) {
     return { messages: [await applyConfiguration(request, callerOf(context))] };
   },
@@ -44,6 +48,8 @@ export const machineService: Partial<ServiceImpl<typeof MachineService>> = {
     const { node } = callerOf(context);
     if (!node.isCriUp) throw failedPrecondition("bootstrap is not available yet");
     controlPlaneOnly(node, "bootstrap");
+    if (minorOf(node) >= 14 && node.config?.facts.etcdCa === undefined)
+      throw invalidArgument("etcd is not configured, bootstrap is not possible");
     if (node.faults.timeNotSynced === true) throw failedPrecondition("time is not in sync yet");
     if (request.recoverEtcd) throw unimplemented("recovery from a snapshot is not simulated");
     if (node.hasEtcdData) throw alreadyExists("etcd data directory is not empty");
@@ -71,6 +77,7 @@ export const machineService: Partial<ServiceImpl<typeof MachineService>> = {
   },
 
   memory: (_request, context) => ({ messages: [memory(readable(context).spec)] }),
+  cPUFreqStats: (_request, context) => ({ messages: [frequencies(readable(context).spec)] }),
   cPUInfo: (_request, context) => ({ messages: [cpuInfo(readable(context).spec)] }),
   systemStat: (_request, context) => ({ messages: [systemStat(readable(context))] }),
   loadAvg: (_request, context) => ({ messages: [loadAverage(readable(context))] }),
@@ -101,15 +108,9 @@ export const machineService: Partial<ServiceImpl<typeof MachineService>> = {
     return { messages: [{ services }] };
   },
 
-  serviceStart: (request, context) => ({
-    messages: [{ resp: changeService(context, request.id, "Running") }],
-  }),
-  serviceStop: (request, context) => ({
-    messages: [{ resp: changeService(context, request.id, "Finished") }],
-  }),
-  serviceRestart: (request, context) => ({
-    messages: [{ resp: changeService(context, request.id, "Running") }],
-  }),
+  serviceStart: ({ id }, context) => ({ messages: [{ resp: changeService(context, id, "start") }] }),
+  serviceStop: ({ id }, context) => ({ messages: [{ resp: changeService(context, id, "stop") }] }),
+  serviceRestart: ({ id }, context) => ({ messages: [{ resp: changeService(context, id, "restart") }] }),
 
   async *kubeconfig(_request, context) {
     const { node } = callerOf(context);
@@ -120,93 +121,10 @@ export const machineService: Partial<ServiceImpl<typeof MachineService>> = {
   async generateClientConfiguration(request, context) {
     const { node } = callerOf(context);
     controlPlaneOnly(node, "client configuration");
+    if (request.crtTtl && durationMs(request.crtTtl) <= 0)
+      throw invalidArgument("crt_ttl should be positive");
     const lifetime = request.crtTtl ? { validityMs: durationMs(request.crtTtl) } : {};
     return { messages: [await generateTalosconfigFor(node, request.roles, lifetime)] };
-  },
-
-  reset(request, context) {
-    const { node } = callerOf(context);
-    const plan = wipePlan(request, node);
-    return { messages: [{ actorId: actOn(node, (actorId) => node.reset(plan, actorId)) }] };
-  },
-
-  reboot(_request, context) {
-    const { node } = callerOf(context);
-    return { messages: [{ actorId: actOn(node, (actorId) => node.reboot(actorId)) }] };
-  },
-
-  shutdown(_request, context) {
-    const { node } = callerOf(context);
-    return { messages: [{ actorId: actOn(node, (actorId) => node.shutDown(actorId)) }] };
-  },
-
-  upgrade(request, context) {
-    const { node } = callerOf(context);
-    const tag = /^[^\s@]+:(v1\.\d{1,3}\.\d{1,3}(?:-[0-9A-Za-z.-]+)?)(?:@sha256:[0-9a-f]{64})?$/.exec(
-      request.image,
-    )?.[1];
-    if (tag === undefined)
-      throw invalidArgument(
-        `error validating installer image ${JSON.stringify(request.image.slice(0, 200))}: it has no Talos version as its tag`,
-      );
-    parseVersionContract(tag);
-    if (node.cluster?.etcdMembers.length === 2 && !request.force && node.hasEtcdData) {
-      throw failedPrecondition("etcd cluster of two members would lose its quorum during the upgrade");
-    }
-    const actorId = actOn(node, (id) => node.upgrade(tag, id));
-    return { messages: [{ ack: "Upgrade request received", actorId }] };
-  },
-
-  etcdMemberList(_request, context) {
-    const { node } = callerOf(context);
-    controlPlaneOnly(node, "member list");
-    const members = etcdCluster(node).etcdMembers.map(({ id, hostname, address }) => ({
-      id: BigInt(`0x${id}`),
-      hostname,
-      peerUrls: [`https://${address}:2380`],
-      clientUrls: [`https://${address}:2379`],
-      isLearner: false,
-    }));
-    return { messages: [{ legacyMembers: members.map(({ hostname }) => hostname), members }] };
-  },
-
-  etcdStatus(_request, context) {
-    const { node } = callerOf(context);
-    controlPlaneOnly(node, "etcd status");
-    const { etcdMembers } = etcdCluster(node);
-    const memberId = BigInt(`0x${node.record.etcdMemberId ?? "0"}`);
-    const leader = BigInt(`0x${etcdMembers[0]?.id ?? "0"}`);
-    const status = {
-      memberId,
-      leader,
-      protocolVersion: "3.6.0",
-      storageVersion: "3.6.0",
-      raftTerm: 2n,
-      dbSize: 1_048_576n,
-      dbSizeInUse: 524_288n,
-    };
-    return { messages: [{ memberStatus: status }] };
-  },
-
-  async etcdRemoveMemberByID(request, context) {
-    const { node } = callerOf(context);
-    controlPlaneOnly(node, "etcd member removal");
-    await etcdCluster(node).removeEtcdMember(request.memberId.toString(16).padStart(16, "0"));
-    return { messages: [{}] };
-  },
-
-  async etcdLeaveCluster(_request, context) {
-    const { node } = callerOf(context);
-    controlPlaneOnly(node, "etcd leave cluster");
-    await etcdCluster(node).leaveEtcd(node.record.etcdMemberId ?? "");
-    return { messages: [{}] };
-  },
-
-  etcdForfeitLeadership(_request, context) {
-    const { node } = callerOf(context);
-    controlPlaneOnly(node, "etcd forfeit leadership");
-    etcdCluster(node);
-    return { messages: [{ member: node.hostname }] };
   },
 
   /** A greeting, the asked-for past, then what happens. */
@@ -226,134 +144,62 @@ export const machineService: Partial<ServiceImpl<typeof MachineService>> = {
     }
   },
 
-  async *dmesg({ follow }, context) {
+  async *dmesg({ follow, tail }, context) {
     const { journal } = readable(context);
-    yield { bytes: Buffer.from(journal.lines().join("")) };
-    if (follow) await untilCancelled(context);
+    if (!tail) for (const line of journal.lines()) yield { bytes: Buffer.from(line) };
+    if (!follow) return;
+    const lines = journal.follow();
+    const end = (): void => journal.unfollow(lines);
+    context.signal.addEventListener("abort", end, { once: true });
+    try {
+      for await (const line of lines) yield { bytes: Buffer.from(line) };
+    } finally {
+      context.signal.removeEventListener("abort", end);
+      end();
+    }
   },
 
-  /** The history of a Talos service; pods have no logs, because they run nothing here. */
-  async *logs({ id, follow, tailLines }, context) {
-    const service = readable(context)
-      .view()
-      .services.find((candidate) => candidate.id === id);
-    if (!service) throw unknownError(`log ${JSON.stringify(id)} was not registered`);
-    const lines = service.events.map(
-      ({ at, state, message }) => `${new Date(at).toISOString()} ${id} (${state}): ${message}\n`,
-    );
-    yield { bytes: Buffer.from((tailLines > 0 ? lines.slice(-tailLines) : lines).join("")) };
-    if (follow) await untilCancelled(context);
-  },
-
-  async *read({ path }, context) {
+  async metaWrite({ key, value }, context) {
     const { node } = callerOf(context);
-    const text = virtualFile(path, node);
-    if (text === undefined) throw unknownError(`open ${path.slice(0, 200)}: no such file or directory`);
-    yield { bytes: Buffer.from(text) };
+    await node.writeMeta(metaKey(key), Buffer.from(value).toString("latin1"));
+    return { messages: [{}] };
   },
 
-  metaWrite: () => ({ messages: [{}] }),
-  metaDelete: () => ({ messages: [{}] }),
+  async metaDelete({ key }, context) {
+    const { node } = callerOf(context);
+    const name = metaKey(key);
+    if (node.record.meta?.[name] === undefined) throw notFound("meta key not found");
+    await node.writeMeta(name, undefined);
+    return { messages: [{}] };
+  },
 };
 
-/** The files of a node that clients look at. */
-function virtualFile(path: string, node: SimulatedNode): string | undefined {
-  switch (path) {
-    case "/proc/sys/kernel/random/boot_id":
-      return `${node.bootId}\n`;
-    case "/proc/uptime":
-      return `${node.journal.uptimeSeconds.toFixed(2)} ${node.journal.uptimeSeconds.toFixed(2)}\n`;
-    case "/etc/hostname":
-      return `${node.hostname}\n`;
-    case "/etc/os-release":
-      return `NAME="Talos"\nID=talos\nVERSION_ID=${node.record.talosVersion}\nPRETTY_NAME="Talos (${node.record.talosVersion}, simulated)"\n`;
-    default:
-      return undefined;
-  }
+/** Keys that Talos keeps for itself: empty slots, upgrades, the encryption of STATE, the boot loader. */
+const ownMetaKeys = new Set([0, 0x06, 0x07, 0x08, 0x09, 0x0e]);
+
+function metaKey(key: number): string {
+  if (key > 255) throw invalidArgument("key must be a uint8");
+  if (ownMetaKeys.has(key)) throw permissionDenied("meta key is not writeable via the API");
+  return String(key);
 }
 
-/** Nothing more comes: the call stays open until its caller leaves. */
-function untilCancelled(context: HandlerContext): Promise<void> {
-  return new Promise((resolve) => {
-    if (context.signal.aborted) resolve();
-    else context.signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}
+/** Services an administrator may start, stop and restart. */
+const changeable: Readonly<Record<string, readonly string[]>> = {
+  start: ["kubelet"],
+  stop: ["kubelet"],
+  restart: ["kubelet", "cri", "etcd", "trustd", "apid", "udevd"],
+};
 
-/** The node, where its maintenance mode answers this kind of call at all (since Talos 1.13). */
-function readable(context: HandlerContext): SimulatedNode {
+function changeService(context: HandlerContext, id: string, verb: "start" | "stop" | "restart"): string {
   const { node } = callerOf(context);
-  if (!node.config) refuseInOldMaintenance(node);
-  return node;
-}
-
-function refuseInOldMaintenance(node: SimulatedNode): void {
-  if (parseVersionContract(node.record.talosVersion).minor < 13) {
-    throw unimplemented("API is not implemented in maintenance mode");
-  }
-}
-
-function controlPlaneOnly(node: SimulatedNode, what: string): void {
-  if (node.config?.role !== "controlplane")
-    throw unimplemented(`${what} is only available on control plane nodes`);
-}
-
-function etcdCluster(node: SimulatedNode): NonNullable<SimulatedNode["cluster"]> {
-  const isUp = node.view().services.some(({ id, state }) => id === "etcd" && state === "Running");
-  if (!node.cluster || !isUp) throw unknownError("failed to create etcd client: context deadline exceeded");
-  return node.cluster;
-}
-
-/** Sequences during which Talos drops a request, although it says yes. */
-const exclusive: readonly SequenceName[] = ["install", "reboot", "upgrade", "reset"];
-
-/** Does it, unless it is dropped; returns the id under which its events are told. */
-function actOn(node: SimulatedNode, act: (actorId: string) => void): string {
-  const actorId = node.edges.random.uuid();
-  if (node.sequence === undefined || !exclusive.includes(node.sequence)) act(actorId);
-  return actorId;
-}
-
-function wipePlan(request: ResetRequest, node: SimulatedNode): WipePlan {
-  const { mode, systemPartitionsToWipe, userDisksToWipe } = request;
-  if (mode === WipeMode.SYSTEM_DISK && userDisksToWipe.length > 0) {
-    throw unknownError(
-      "reset failed: invalid input, wipe mode SYSTEM_DISK doesn't support UserDisksToWipe parameter",
-    );
-  }
-  if (mode === WipeMode.USER_DISKS && systemPartitionsToWipe.length > 0) {
-    throw unknownError(
-      "reset failed: invalid input, wipe mode USER_DISKS doesn't support SystemPartitionsToWipe parameter",
-    );
-  }
-  for (const path of userDisksToWipe) {
-    const disk = node.spec.disks.find(({ name }) => `/dev/${name}` === path);
-    if (!disk || disk.readonly === true)
-      throw unknownError(`reset failed: disk ${JSON.stringify(path)} can't be wiped`);
-    if (node.view().systemDisk === disk.name)
-      throw unknownError(`reset failed: disk ${JSON.stringify(path)} is the system disk`);
-  }
-  for (const { label } of systemPartitionsToWipe) {
-    if (!["STATE", "EPHEMERAL", "META", "BOOT", "EFI"].includes(label)) {
-      throw unknownError(
-        `failed to get volume status with label ${JSON.stringify(label)}: resource doesn't exist`,
-      );
-    }
-  }
-  const labels = systemPartitionsToWipe.filter(({ wipe }) => wipe).map(({ label }) => label);
-  const isPartial = systemPartitionsToWipe.length > 0 || mode === WipeMode.USER_DISKS;
-  return { graceful: request.graceful, reboot: request.reboot, partitions: isPartial ? labels : undefined };
-}
-
-function changeService(context: HandlerContext, id: string, state: "Running" | "Finished"): string {
-  const { node } = callerOf(context);
-  if (!["kubelet", "cri", "etcd", "trustd", "udevd", "syslogd"].includes(id)) {
-    throw permissionDenied(`service ${JSON.stringify(id)} doesn't support this operation via API`);
-  }
-  const verb = state === "Running" ? "started" : "stopped";
-  if (!node.setService(id, state, `Service ${verb} via API`))
-    throw unknownError(`service ${JSON.stringify(id)} not found`);
-  return `Service ${JSON.stringify(id)} ${verb}`;
+  const shown = JSON.stringify(id.slice(0, 200));
+  if (!node.view().services.some((service) => service.id === id))
+    throw unknownError(`service ${shown} is not defined`);
+  if (changeable[verb]?.includes(id) !== true)
+    throw unknownError(`service ${shown} doesn't support ${verb} operation via API`);
+  const past = { start: "started", stop: "stopped", restart: "restarted" }[verb];
+  node.setService(id, verb === "stop" ? "Finished" : "Running", `Service ${past} via API`);
+  return `Service ${shown} ${past}`;
 }
 
 function timestamp(ms: number): Timestamp {

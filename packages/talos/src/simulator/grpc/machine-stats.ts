@@ -3,6 +3,7 @@
  */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type {
+  CPUsFreqStatsSchema,
   CPUsInfoSchema,
   DiskStatsSchema,
   LoadAvgSchema,
@@ -54,6 +55,17 @@ export function cpuInfo({ cpu }: MachineSpec): MessageInitShape<typeof CPUsInfoS
       cacheSize: "32768 KB",
     })),
   };
+}
+
+/** One entry per hardware thread; frequencies in kilohertz. */
+export function frequencies({ cpu }: MachineSpec): MessageInitShape<typeof CPUsFreqStatsSchema> {
+  const one = {
+    currentFrequency: BigInt(cpu.megahertz) * 1000n,
+    minimumFrequency: 800_000n,
+    maximumFrequency: BigInt(cpu.megahertz) * 1000n,
+    governor: "performance",
+  };
+  return { cpuFreqStats: Array.from({ length: cpu.cores * 2 * cpu.sockets }, () => one) };
 }
 
 function upSeconds(node: SimulatedNode): number {

@@ -12,13 +12,16 @@ import {
   type UnaryResponse,
 } from "@connectrpc/connect";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { connectNodeAdapter, type ConnectNodeAdapterOptions } from "@connectrpc/connect-node";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { isObject } from "@kontinuum/std";
 import { ClusterService } from "../../gen/cluster/cluster_pb.ts";
 import { State } from "../../gen/cosi/resource/state_pb.ts";
 import { MetadataSchema, type Metadata } from "../../gen/common/common_pb.ts";
+import { InspectService } from "../../gen/inspect/inspect_pb.ts";
+import { ImageService } from "../../gen/machine/image_pb.ts";
+import { LifecycleService } from "../../gen/machine/lifecycle_pb.ts";
 import { MachineService } from "../../gen/machine/machine_pb.ts";
 import { SecurityService } from "../../gen/securityapi/security_pb.ts";
 import { StorageService } from "../../gen/storage/storage_pb.ts";
@@ -29,6 +32,9 @@ import type { SimulatedNode } from "../node.ts";
 import { mayCall, roles } from "../role.ts";
 import { callerKey, type Caller } from "./call-context.ts";
 import { clusterService } from "./cluster-service.ts";
+import { imageService } from "./image-service.ts";
+import { inspectService } from "./inspect-service.ts";
+import { lifecycleService } from "./lifecycle-service.ts";
 import { machineService } from "./machine-service.ts";
 import { securityService, storageService, timeService } from "./other-services.ts";
 import { routeOf } from "./route.ts";
@@ -52,6 +58,7 @@ export class RackApi {
 
   constructor(options: RackApiOptions) {
     const common = {
+      fallback: unknownService,
       connect: false,
       grpcWeb: false,
       readMaxBytes: messageBytes,
@@ -71,6 +78,9 @@ export class RackApi {
         router.service(StorageService, storageService);
         router.service(TimeService, timeService);
         router.service(State, stateService);
+        router.service(InspectService, inspectService);
+        router.service(ImageService, imageService);
+        router.service(LifecycleService, lifecycleService);
       },
     });
     this.#trustd = connectNodeAdapter({
@@ -91,6 +101,20 @@ export class RackApi {
     this.#trustd(request, response);
   }
 }
+
+/** What a gRPC server says to a service it does not have: a reply that is only a status. */
+const unknownService: NonNullable<ConnectNodeAdapterOptions["fallback"]> = (request, response) => {
+  const service = (request.url ?? "").split("/")[1] ?? "";
+  const head = {
+    ":status": 200,
+    "content-type": "application/grpc",
+    "grpc-status": String(Code.Unimplemented),
+    "grpc-message": encodeURIComponent(`unknown service ${service.slice(0, 200)}`).replaceAll("%20", " "),
+  };
+  // Status and nothing else: one frame that ends the stream, as gRPC wants it.
+  if ("stream" in response) response.stream.respond(head, { endStream: true });
+  else response.destroy();
+};
 
 type Request = Parameters<ReturnType<Interceptor>>[0];
 type Response = UnaryResponse | StreamResponse;

@@ -12,7 +12,9 @@ import {
   type Resource,
 } from "../../gen/cosi/resource/resource_pb.ts";
 import { EventType, type State, type WatchResponseSchema } from "../../gen/cosi/resource/state_pb.ts";
+import { parseVersionContract } from "../../config/version-contract.ts";
 import { failedPrecondition, notFound, permissionDenied, unimplemented } from "../call-error.ts";
+import { definitionStore } from "../definition-resources.ts";
 import { sensitivityOf, namespaceNames } from "../resource-types.ts";
 import type { ResourceChange, ResourceStore, StoredResource } from "../resource-store.ts";
 import { roles } from "../role.ts";
@@ -74,14 +76,17 @@ export const stateService: ServiceImpl<typeof State> = {
 };
 
 function readableStore(caller: Caller, namespace: string, type: string): ResourceStore {
-  const sensitivity = sensitivityOf(type);
+  const { minor } = parseVersionContract(caller.node.record.talosVersion);
+  const sensitivity = sensitivityOf(type, minor);
   if (!sensitivity) throw permissionDenied(`resource type ${JSON.stringify(type)} is not supported`);
   if (!namespaceNames.includes(namespace)) {
     throw permissionDenied(`namespace ${JSON.stringify(namespace)} is not supported`);
   }
   if (sensitivity === "sensitive" && !caller.roles.includes(roles.admin))
     throw permissionDenied("not authorized");
-  return caller.node.currentResources();
+  return namespace === "meta"
+    ? definitionStore(minor, caller.node.edges.clock)
+    : caller.node.currentResources();
 }
 
 interface WatchStart {

@@ -22,9 +22,9 @@ import { daemonSetController } from "./daemon-set.controller.ts";
 import { deploymentController } from "./deployment.controller.ts";
 import { endpointSliceController } from "./endpoint-slice.controller.ts";
 import { jobController } from "./job.controller.ts";
-import { nodes } from "./kinds.ts";
+import { nodes, pods } from "./kinds.ts";
 import { Kubelet } from "./kubelet.ts";
-import type { Kubernetes } from "./kubernetes.ts";
+import type { Kubernetes, RunningPod } from "./kubernetes.ts";
 import { conditions, nodeRegistration, nodeStatus } from "./node-object.ts";
 import type { PodAddresses } from "./pod-address.ts";
 import type { PodRunner } from "./pod-runner.ts";
@@ -159,6 +159,24 @@ export class ClusterKubernetes implements Kubernetes {
         reason: messageOf(error),
       });
     }
+  }
+
+  async podsOn(node: SimulatedNode): Promise<readonly RunningPod[]> {
+    const name = [...this.#kubelets].find(([, candidate]) => candidate === node)?.[0];
+    if (name === undefined) return [];
+    const { items } = await this.#manager.client.list(pods);
+    return items
+      .filter(({ spec }) => spec.nodeName === name)
+      .map(({ metadata, spec }) => ({
+        namespace: metadata.namespace ?? "",
+        name: metadata.name,
+        uid: metadata.uid ?? "",
+        containers: spec.containers.map(({ name: container, image }) => ({
+          name: container,
+          image: image ?? "",
+        })),
+      }))
+      .sort((a, b) => (`${a.namespace}/${a.name}` < `${b.namespace}/${b.name}` ? -1 : 1));
   }
 
   async close(): Promise<void> {
