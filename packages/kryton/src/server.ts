@@ -21,6 +21,7 @@ import { ConsoleSockets } from "./console/sockets.ts";
 import type { Config } from "./config/config.ts";
 import { Doctor } from "./doctor/doctor.ts";
 import { GoldenBuilds } from "./golden/builds.ts";
+import { GoldenSource } from "./golden/golden-source.ts";
 import { EventFile } from "./events/event-file.ts";
 import { EventLog } from "./events/event-log.ts";
 import { StreamHub } from "./events/stream-hub.ts";
@@ -148,7 +149,11 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     },
     onEnd: (operation) => metrics.outcome(operation.kind, operation.state),
   });
-  const inventory = new ImageInventory({ catalog, provider: provider.name, sources: [] });
+  const golden = new GoldenBuilds(config.goldenDir, edges);
+  // On KubeVirt only a published data source makes an image ready: a disk on this host says nothing about the cluster.
+  const sources =
+    provider.name === "kubevirt" ? [] : [new GoldenSource(golden, config.projectRoot, edges.clock)];
+  const inventory = new ImageInventory({ catalog, provider: provider.name, sources });
   const machines = new MachineService({
     store,
     edges,
@@ -217,7 +222,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     metrics,
     settings,
     webhooks,
-    golden: new GoldenBuilds(config.goldenDir, edges),
+    golden,
     outbound,
     cluster: provider.cluster ?? (api && new KubernetesStorage(api)),
     setup,

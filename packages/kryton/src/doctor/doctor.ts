@@ -131,7 +131,7 @@ export class Doctor {
     const binary = this.#options.config.env["GUESTKIT_BIN"] || "guestkit";
     const found = await findOnPath(binary, this.#options.config.env);
     return found
-      ? { check: "guestkit", status: "pass", message: `Found at ${found}.` }
+      ? { check: "guestkit", status: "pass", message: "guestkit is installed." }
       : {
           check: "guestkit",
           status: "warn",

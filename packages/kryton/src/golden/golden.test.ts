@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { start } from "../kryton.fixture.ts";
+import { bearer, start } from "../kryton.fixture.ts";
 import { goldenJob, machineJob, stepsAt } from "../jobs/jobs.ts";
 import type { Machine } from "../model/machine.ts";
 
@@ -104,4 +104,78 @@ test("jobs of machines follow phases, are never for demo, and mark the failed st
   };
   const times = { startedAt: "2026-01-01T00:00:00Z", updatedAt: "2026-01-01T00:00:00Z" };
   assert.equal(goldenJob({ ...old, ...times }, now + 5 * 3_600_000), undefined);
+});
+
+test("finished builds and golden disks make their images stored, and hosts' paths are for administrators", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "kryton-golden-"));
+  try {
+    const disk = join(directory, "w11e.qcow2");
+    await writeFile(disk, "disk");
+    const now = new Date().toISOString();
+    const status = {
+      version: "11e",
+      imageId: "windows-11-enterprise",
+      state: "ready",
+      startedAt: now,
+      updatedAt: now,
+      outputPath: disk,
+      passportPath: `${disk}.passport.json`,
+      certified: true,
+      validationScore: 91,
+    };
+    for (const [id, more] of Object.entries({
+      good: {},
+      gone: { imageId: "windows-server-2022", outputPath: join(directory, "none.qcow2") },
+      building: { imageId: "windows-server-2019", state: "capturing" },
+    })) {
+      await mkdir(join(directory, "builds", id), { recursive: true });
+      await writeFile(join(directory, "builds", id, "status.json"), JSON.stringify({ ...status, ...more }));
+    }
+    await mkdir(join(directory, "out"));
+    for (const version of ["tiny11", "2025"])
+      await writeFile(join(directory, "out", `windows-${version}-golden.qcow2`), "disk");
+    await using api = await start({
+      env: { KRYTON_GOLDEN_DIR: join(directory, "builds"), KRYTON_PROJECT_ROOT: directory },
+      keys: { boss: { role: "admin", projects: ["*"] }, v: { role: "viewer", projects: ["*"] } },
+    });
+    const images = async (who: string): Promise<Map<string, Record<string, unknown>>> => {
+      const { items } = (await api.call("GET", "/api/v1/images", undefined, bearer(who))).json;
+      return new Map(items.map((item: { id: string }) => [item.id, item]));
+    };
+    const found = await images("boss");
+    const enterprise = found.get("windows-11-enterprise");
+    assert.deepEqual(
+      [
+        enterprise?.["availability"],
+        enterprise?.["storageSource"],
+        enterprise?.["storagePath"],
+        enterprise?.["certified"],
+        enterprise?.["validationScore"],
+        enterprise?.["passportBuildId"],
+        enterprise?.["ready"],
+      ],
+      ["stored", "golden", disk, true, 91, "good", true],
+    );
+    const sources = [
+      "windows-server-2025",
+      "windows-tiny11",
+      "windows-11-pro",
+      "windows-server-2022",
+      "windows-server-2019",
+      "debian-13",
+    ];
+    assert.deepEqual(
+      sources.map((id) => found.get(id)?.["storageSource"]),
+      ["golden", "golden", "demo", "demo", "demo", "demo"],
+    );
+    assert.equal((await images("v")).get("windows-11-enterprise")?.["storagePath"], undefined);
+    const build = (await api.call("GET", "/api/v1/golden/good", undefined, bearer("v"))).json;
+    assert.deepEqual([build.state, build.outputPath, build.passportPath], ["ready", undefined, undefined]);
+    assert.equal(
+      (await api.call("GET", "/api/v1/golden/good", undefined, bearer("boss"))).json.outputPath,
+      disk,
+    );
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
 });

@@ -8,6 +8,7 @@ import { z } from "zod";
 import { goldenBuildSchema, goldenIdPattern, type GoldenBuild } from "../../golden/build.ts";
 import { boundedText } from "../../model/bytes.ts";
 import { invalidRequest, KrytonError } from "../../model/errors.ts";
+import { hasRole, type Principal } from "../../model/principal.ts";
 import { ok } from "../reply.ts";
 import { route, routeWithBody, type Route } from "../route.ts";
 import type { Services } from "../services.ts";
@@ -25,6 +26,13 @@ const startSchema = z
   })
   .meta({ id: "StartGoldenBuild" });
 const publishSchema = z.object({}).meta({ id: "PublishGoldenBuild" });
+
+/** A build for a caller: where its files lie on the host is for administrators. */
+function shown(build: GoldenBuild, principal: Principal): GoldenBuild {
+  if (hasRole(principal, "admin")) return build;
+  const { outputPath: _, passportPath: __, ...rest } = build;
+  return rest;
+}
 
 /** Golden builds: list, start, read, evidence, publish. */
 export function goldenRoutes({ golden, inventory }: Services): Route[] {
@@ -48,7 +56,7 @@ export function goldenRoutes({ golden, inventory }: Services): Route[] {
           },
         },
       },
-      async () => ok({ items: await golden.list() }),
+      async ({ principal }) => ok({ items: (await golden.list()).map((build) => shown(build, principal)) }),
     ),
     routeWithBody(
       {
@@ -82,7 +90,7 @@ export function goldenRoutes({ golden, inventory }: Services): Route[] {
         access: { kind: "any" },
         answers: { 200: one },
       },
-      async (call) => ok(await find(idOf(call))),
+      async (call) => ok(shown(await find(idOf(call)), call.principal)),
     ),
     route(
       {

@@ -5,7 +5,7 @@ import { z } from "zod";
 import type { Diagnosis } from "../../doctor/doctor.ts";
 import { imageSchema } from "../../model/image.ts";
 import { roles } from "../../model/principal.ts";
-import { hasProject } from "../../model/principal.ts";
+import { hasProject, hasRole } from "../../model/principal.ts";
 import { ok, type Reply } from "../reply.ts";
 import { route, type Route } from "../route.ts";
 import type { Services } from "../services.ts";
@@ -190,7 +190,13 @@ export function metaRoutes(services: Services): Route[] {
           },
         },
       },
-      async () => ok({ items: await inventory.list() }),
+      async ({ principal }) => {
+        const items = await inventory.list();
+        // Where a disk lies on the host is for administrators.
+        return ok({
+          items: hasRole(principal, "admin") ? items : items.map(({ storagePath: _, ...rest }) => rest),
+        });
+      },
     ),
   ];
 }
