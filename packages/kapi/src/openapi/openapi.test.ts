@@ -46,6 +46,22 @@ const widgets: readonly ResourceDefinition[] = compileCrd({
     ],
   },
 });
+const open = compileCrd({
+  metadata: { name: "opens.example.io" },
+  spec: {
+    group: "example.io",
+    scope: "Cluster",
+    names: { plural: "opens", kind: "Open" },
+    versions: [
+      {
+        name: "v1",
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } },
+      },
+    ],
+  },
+});
 const resources = [...builtin, ...widgets];
 const versions = [
   ...new Set(resources.map(({ group, version }) => (group === "" ? version : `${group}/${version}`))),
@@ -190,6 +206,11 @@ test("v2 leaves out what it cannot say", () => {
   assert.deepEqual(at(spec, "properties", "size"), { type: "string", description: "how large" });
   assert.deepEqual(at(spec, "properties", "note"), {});
   assert.deepEqual(at(spec, "properties", "free"), { "x-kubernetes-preserve-unknown-fields": true });
+  // A kind that is open as a whole says no more than that it is an object.
+  assert.deepEqual(at(openapiV2Document(open), "definitions", "io.example.v1.Open"), {
+    type: "object",
+    "x-kubernetes-group-version-kind": [{ group: "example.io", version: "v1", kind: "Open" }],
+  });
   assert.deepEqual(
     definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"] &&
       at(definitions["io.k8s.apimachinery.pkg.util.intstr.IntOrString"], "type"),

@@ -24,7 +24,7 @@ export function openapiV2Document(resources: readonly ResourceDefinition[]): Jso
   for (const document of documents) {
     const { schemas } = isObject(document.components) ? document.components : {};
     for (const [name, schema] of Object.entries(isObject(schemas) ? schemas : {})) {
-      if (!Object.hasOwn(definitions, name)) definitions[name] = schemaV2(schema);
+      if (!Object.hasOwn(definitions, name)) definitions[name] = definitionV2(schema);
     }
     for (const [path, item] of Object.entries(isObject(document.paths) ? document.paths : {})) {
       if (isObject(item)) paths[path] = pathV2(item);
@@ -48,6 +48,18 @@ export function openapiV2Document(resources: readonly ResourceDefinition[]): Jso
 }
 
 const junctors: ReadonlySet<string> = new Set(["allOf", "anyOf", "oneOf", "not", "nullable"]);
+
+/** One definition: a kind whose whole object is open says no more than that it is an object, as upstream. */
+function definitionV2(schema: unknown): JsonObject {
+  const kinds = "x-kubernetes-group-version-kind";
+  if (
+    isObject(schema) &&
+    schema[kinds] !== undefined &&
+    schema["x-kubernetes-preserve-unknown-fields"] === true
+  )
+    return { type: "object", [kinds]: schema[kinds] };
+  return schemaV2(schema);
+}
 
 /** One schema in v2 terms. */
 function schemaV2(schema: unknown): JsonObject {

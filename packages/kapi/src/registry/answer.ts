@@ -30,6 +30,7 @@ export function answerForm(context: RequestContext, resource: ResourceDefinition
     list,
     protobuf: resource.origin === "builtin",
     yaml: true,
+    plain: resource.verbs.every((verb) => verb === "create"),
   });
   const include =
     form.shape === "table" ? parseIncludeObject(context.parameter("includeObject")) : "Metadata";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { negotiate, parseMediaType } from "./media-type.ts";
+import { negotiate, parseMediaType, type Offered } from "./media-type.ts";
 
 const one = { list: false, protobuf: true, yaml: true };
 
 test("the first acceptable form wins", () => {
-  const form = (accept: string | undefined, offered = one): string => {
+  const form = (accept: string | undefined, offered: Offered = one): string => {
     const { encoding, shape, metaVersion } = negotiate(accept, offered);
     return `${encoding} ${shape} ${metaVersion}`;
   };
@@ -23,6 +23,8 @@ test("the first acceptable form wins", () => {
   const metadata = "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
   const custom = { list: true, protobuf: false, yaml: true };
   assert.equal(form(`${first};${metadata},application/json;${metadata}`, custom), "protobuf metadata v1");
+  assert.throws(() => negotiate(table, { ...one, plain: true }), /only the following media types/);
+  assert.equal(form(`${table},application/json`, { ...one, plain: true }), "json object v1");
   assert.throws(() => negotiate("text/html", one), /only the following media types are accepted/);
 });
 

@@ -72,13 +72,19 @@ function shapeOf(parameters: MediaType["parameters"], list: boolean): Shape | un
   return as === (list ? "PartialObjectMetadataList" : "PartialObjectMetadata") ? "metadata" : undefined;
 }
 
-/**
- * Chooses the answer's form. `list` says that a list (not one object or a watch) is asked for. Fails with 406.
- */
-export function negotiate(
-  accept: string | undefined,
-  offered: { readonly list: boolean; readonly protobuf: boolean; readonly yaml: boolean },
-): Negotiated {
+/** What can be answered. */
+export interface Offered {
+  /** A list (not one object or a watch) is asked for. */
+  readonly list: boolean;
+  /** The kind has a protobuf form. */
+  readonly protobuf: boolean;
+  readonly yaml: boolean;
+  /** The object has no metadata (reviews), so that only it itself can be shown. Default false. */
+  readonly plain?: boolean;
+}
+
+/** Chooses the answer's form. Fails with 406. */
+export function negotiate(accept: string | undefined, offered: Offered): Negotiated {
   if (accept === undefined || accept === "" || accept === "application/json" || accept === "*/*")
     return plainJson;
   for (const entry of accept.split(",", maxEntries)) {
@@ -87,7 +93,7 @@ export function negotiate(
     if (!encoding) continue;
     if (encoding === "yaml" && !offered.yaml) continue;
     const shape = shapeOf(parameters, offered.list);
-    if (shape === undefined) continue;
+    if (shape === undefined || (offered.plain === true && shape !== "object")) continue;
     // Every kind's metadata has a protobuf form, tables have none.
     const hasProtobuf = shape === "metadata" || (shape === "object" && offered.protobuf);
     if (encoding === "protobuf" && !hasProtobuf) continue;
