@@ -40,9 +40,22 @@ export class Servers {
   }
 }
 
+/**
+ * The history that a primary writes: another one after a standby took its place. Transaction ids mean something only within
+ * one. (PostgreSQL's documentation, "Timelines": the first eight digits of a log file's name.)
+ */
+export async function timelineOf(client: Pick<pg.ClientBase, "query">): Promise<string> {
+  const { rows } = await client.query<unknown[]>({
+    text: "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)",
+    rowMode: "array",
+  });
+  return String(rows[0]?.[0]);
+}
+
 /** One URL for each server: they share user, database and parameters. */
 function split(url: string): string[] {
-  const [, before = "", hosts = "", after = ""] = /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s.exec(url) ?? [];
+  const [, before = "", hosts = "", after = ""] =
+    /^([a-z]+:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)$/s.exec(url) ?? [];
   const names = hosts.split(",");
   if (names.length === 1) return [url];
   if (names.length > maxServers || names.includes(""))

@@ -21,7 +21,7 @@ import { isPassing, postgresFault } from "./postgres-faults.ts";
 import { PrefetchedSession } from "./prefetched-session.ts";
 import { integer, leaseId, pairAt, real } from "./rows.ts";
 import { positionFrom, scanStatement, scannedFrom } from "./scans.ts";
-import type { Servers } from "./servers.ts";
+import { timelineOf, type Servers } from "./servers.ts";
 import * as sql from "./sql.ts";
 
 /** Longest time that a group is tried again after a lost connection, milliseconds. */
@@ -199,11 +199,18 @@ export class Writer {
 
   /** What became of a transaction whose answer was lost. */
   async #committed(xid: string): Promise<boolean> {
+    const timeline = this.#timeline;
     await this.#drop();
     const until = this.#clock.monotonic() + retryLimitMs;
     for (;;) {
       try {
-        const rows = await query(await this.#connected(), "xact", sql.transactionStatus, [xid]);
+        const client = await this.#connected();
+        if (this.#timeline !== timeline)
+          throw fault(
+            "lost",
+            "another PostgreSQL server took over during a commit: whether it was done is unknown",
+          );
+        const rows = await query(client, "xact", sql.transactionStatus, [xid]);
         const status = rows[0]?.[0];
         if (status === "committed") return true;
         if (status === "aborted") return false;
@@ -226,8 +233,7 @@ export class Writer {
       if (this.#client === client) this.#client = undefined;
     });
     await client.query(planSettings);
-    const { rows } = await client.query<unknown[]>({ text: sql.timeline, rowMode: "array" });
-    this.#timeline = String(rows[0]?.[0]);
+    this.#timeline = await timelineOf(client);
     this.#client = client;
     return client;
   }
