@@ -34,6 +34,39 @@ export const findPostgres = async (): Promise<string | Missing> =>
 
 /** Starts a private server. PostgreSQL refuses to run as root, so a root caller becomes `postgres`. */
 export async function startPostgres(settings: Readonly<Record<string, string>> = {}): Promise<Postgres> {
+  return startFilled(settings, (data) => ({
+    program: "initdb",
+    args: ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"],
+  }));
+}
+
+/**
+ * Starts a standby that follows `primary` under the name `standby`: `synchronous_standby_names = 'standby'` on the primary makes
+ * each commit wait for it, `SELECT pg_promote()` on the standby makes it the primary.
+ */
+export async function startStandby(primary: Postgres): Promise<Postgres> {
+  const source = `host=127.0.0.1 port=${primary.port} user=postgres application_name=standby`;
+  return startFilled({}, (data) => ({
+    program: "pg_basebackup",
+    args: [
+      "-D",
+      data,
+      "-d",
+      source,
+      "--write-recovery-conf",
+      "--wal-method=stream",
+      "--no-sync",
+      "-c",
+      "fast",
+    ],
+  }));
+}
+
+/** Starts a server on a data folder that a program fills first. */
+async function startFilled(
+  settings: Readonly<Record<string, string>>,
+  fill: (data: string) => { readonly program: string; readonly args: readonly string[] },
+): Promise<Postgres> {
   const program = await findPostgres();
   if (typeof program !== "string") throw new Error(program.missing);
   const folder = await mkdtemp(path.join(os.tmpdir(), "postgres-"));
@@ -41,12 +74,12 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
   if (identity) await chown(folder, identity.uid, identity.gid);
   const data = path.join(folder, "data");
   const env = { PATH: process.env["PATH"] ?? "", LC_ALL: "C" };
-  const initialised = await run(
-    path.join(path.dirname(program), "initdb"),
-    ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync"],
-    { env, ...identity },
-  );
-  if (initialised.code !== 0) throw new Error(`initdb failed: ${initialised.stderr}`);
+  const filling = fill(data);
+  const filled = await run(path.join(path.dirname(program), filling.program), filling.args, {
+    env,
+    ...identity,
+  });
+  if (filled.code !== 0) throw new Error(`${filling.program} failed: ${filled.stderr}`);
   const port = await freePort();
   const options = Object.entries({
     listen_addresses: "127.0.0.1",
@@ -66,7 +99,7 @@ export async function startPostgres(settings: Readonly<Record<string, string>> =
     server = start(program, args, { env, cwd: folder, ...identity });
     await waitFor("PostgreSQL to accept connections", () => {
       if (server.child.exitCode !== null) throw new Hopeless(server.output());
-      return server.output().includes("ready to accept connections");
+      return /ready to accept (read-only )?connections/.test(server.output());
     });
   };
   await boot();
