@@ -9,7 +9,6 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { at, CodedError, isObject, messageOf, stringAt } from "@kontinuum/std";
-import { parseDocument } from "yaml";
 
 /** Largest file that is read, bytes. */
 const maxBytes = 1024 * 1024;
@@ -31,7 +30,7 @@ export interface ClusterAccess {
 /** Reads the current context of a kubeconfig. Fails with `invalid_argument`, naming file and field. */
 export async function readKubeconfigFile(file: string): Promise<ClusterAccess> {
   const bad = (why: string): CodedError => new CodedError("invalid_argument", `kubeconfig ${file}: ${why}`);
-  const config = parse(await readText(file, bad), bad);
+  const config = await parse(await readText(file, bad), bad);
   const named = (list: string, name: string | undefined, kind: string): unknown => {
     const entries = at(config, list);
     const found: unknown = Array.isArray(entries)
@@ -103,7 +102,8 @@ export async function readText(file: string, bad: (why: string) => CodedError): 
   }
 }
 
-function parse(text: string, bad: (why: string) => CodedError): unknown {
+async function parse(text: string, bad: (why: string) => CodedError): Promise<unknown> {
+  const { parseDocument } = await import("yaml");
   const document = parseDocument(text, { uniqueKeys: true, logLevel: "silent" });
   if (document.errors.length > 0) throw bad("it is not YAML");
   try {

@@ -5,7 +5,7 @@
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { messageOf, type Timer } from "@kontinuum/std";
-import { WebSocketServer, type WebSocket } from "ws";
+import type { WebSocket, WebSocketServer } from "ws";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Pipeline } from "../http/pipeline.ts";
 import { consoleTarget } from "../http/routes/console.ts";
@@ -22,15 +22,21 @@ const recheckMs = 2_000;
 const maxPayload = 4 * 1024 * 1024;
 const vncPath = /^\/api\/v1\/machines\/([^/?]+)\/vnc$/;
 
-/** Serves upgrades. */
-export class ConsoleSockets {
-  readonly #services: Services;
-  readonly #pipeline: Pipeline;
-  readonly #server = new WebSocketServer({
+/** The WebSocket side, loaded with the first console: many installations never open one. */
+async function webSocketServer(): Promise<WebSocketServer> {
+  const { WebSocketServer } = await import("ws");
+  return new WebSocketServer({
     noServer: true,
     maxPayload,
     handleProtocols: (offered) => (offered.has("binary") ? "binary" : false),
   });
+}
+
+/** Serves upgrades. */
+export class ConsoleSockets {
+  readonly #services: Services;
+  readonly #pipeline: Pipeline;
+  #server: Promise<WebSocketServer> | undefined;
   readonly #open = new Set<WebSocket>();
 
   constructor(services: Services, pipeline: Pipeline) {
@@ -61,7 +67,8 @@ export class ConsoleSockets {
         address: incoming.socket.remoteAddress ?? "",
         request_id: requestId,
       });
-      this.#server.handleUpgrade(incoming, socket, head, (browser) => this.#relay(browser, guest, principal));
+      const server = await (this.#server ??= webSocketServer());
+      server.handleUpgrade(incoming, socket, head, (browser) => this.#relay(browser, guest, principal));
     } catch (thrown) {
       refuse(socket, thrown, requestId);
     }
@@ -70,7 +77,7 @@ export class ConsoleSockets {
   /** Ends every console. */
   stop(): void {
     for (const browser of this.#open) browser.close(1001);
-    this.#server.close();
+    void this.#server?.then((server) => server.close());
   }
 
   async #admit(

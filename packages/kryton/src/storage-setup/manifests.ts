@@ -9,7 +9,6 @@ import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { at, CodedError, messageOf } from "@kontinuum/std";
-import { parseAllDocuments } from "yaml";
 import { isKubeObject, type KubeObject } from "../cluster/kubernetes.ts";
 
 /** Parts of the folder. */
@@ -61,7 +60,7 @@ export async function readManifests(folder: string, part: Part): Promise<Manifes
     size += text.length;
     if (size > maxBytes) throw refuse(`${directory} holds more than ${maxBytes} bytes`);
     hash.update(text);
-    objects.push(...parse(text, join(directory, file)));
+    objects.push(...(await parse(text, join(directory, file))));
     if (objects.length > maxObjects) throw refuse(`${directory} holds more than ${maxObjects} objects`);
   }
   if (objects.length === 0) throw refuse(`the files in ${directory} hold no objects`);
@@ -86,7 +85,8 @@ async function readOne(file: string): Promise<string> {
   }
 }
 
-function parse(text: string, file: string): KubeObject[] {
+async function parse(text: string, file: string): Promise<KubeObject[]> {
+  const { parseAllDocuments } = await import("yaml");
   const found: KubeObject[] = [];
   for (const document of parseAllDocuments(text, { logLevel: "silent" })) {
     if (!("contents" in document) || document.errors.length > 0) throw refuse(`${file} is not valid YAML`);
