@@ -7,14 +7,16 @@
  * (`zone.exposure.test.ts`). What one package alone can be attacked by is tested beside it.
  */
 import assert from "node:assert/strict";
-import { mkdir, mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import http from "node:http";
 import os from "node:os";
 import path from "node:path";
+import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { isCoded, systemEdges } from "@kontinuum/std";
 import {
+  main,
   parseConfig,
   readValues,
   startProcess,
@@ -73,6 +75,30 @@ after(async () => {
   await provider.stop();
   await rm(dir, { recursive: true, force: true });
 });
+
+/** What the command line says to somebody with this token. */
+async function zoneList(token: string): Promise<{ code: number; err: string }> {
+  const kubeconfig = path.join(dir, "kubeconfig.json");
+  const config = {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "c", cluster: { server: guarded.server.url } }],
+    users: [{ name: "u", user: { token } }],
+    contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+    "current-context": "c",
+  };
+  await writeFile(kubeconfig, JSON.stringify(config), { mode: 0o600 });
+  let err = "";
+  const code = await main(["zone", "list", "--kubeconfig", kubeconfig], {
+    stdout: { write: () => true },
+    stderr: { write: (text) => (err += text) },
+    stdin: Readable.from([]),
+    environment: {},
+    edges,
+    signal: new AbortController().signal,
+  });
+  return { code, err };
+}
 
 const configMap = (name: string, data: object = {}): string =>
   JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data });
@@ -194,6 +220,10 @@ test("rule 2: an invalid credential is 401 on every face, never anonymous, and f
     const { status } = await rawRequest(guarded.machineApi ?? "", "GET", "/api/v1/machines", headers);
     assert.equal(status, 401, headers.authorization);
   }
+  const said = await zoneList("a-token-that-nobody-may-read-back");
+  assert.equal(said.code, 4);
+  assert.match(said.err, /^kontinuum: Unauthorized; [^\n]*renew the credential in your kubeconfig\n$/);
+  assert.doesNotMatch(said.err, /nobody-may-read-back/);
   assert.equal((await rawRequest(guarded.server.url, "GET", "/readyz")).status, 200);
   const secret = "a-guess-that-nobody-may-read-back";
   const seen = new Set<number>();

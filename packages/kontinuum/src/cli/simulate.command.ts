@@ -22,6 +22,8 @@ function rackCommand(terminal: Terminal): CommandUnknownOpts {
     .option("--machines <count>", "how many", "3")
     .option("--address <ip>", "first address, of 127.0.0.0/8", "127.77.0.10")
     .option("--state <folder>", "keep the rack in this folder (default: memory)")
+    .option("--talos <version>", "release the machines boot, v1.11.0 to v1.14.x", "v1.13.0")
+    .option("--faults <faults...>", "what is wrong: [machine:]fault[=value], all machines unless named", [])
     .addOption(outputOption())
     .addHelpText(
       "after",
@@ -29,9 +31,15 @@ function rackCommand(terminal: Terminal): CommandUnknownOpts {
 A hub finds them only when told that it may dial loopback:
   KONTINUUM_DISCOVERY_ALLOWED_RANGES=127.77.0.0/16
 
+Faults:
+  connections=refuse|blackhole|cut   handshake-delay=2s   call-delay=200ms   wrong-certificate
+  crash-at=apply|install|boot|bootstrap|reset|upgrade     disk-failure       time-not-synced
+  lose-reply=ApplyConfiguration      fail-calls=Version+Reset                clock-skew=-1h
+
 Examples:
   kontinuum simulate rack
-  kontinuum simulate rack --machines 20 --state rack/`,
+  kontinuum simulate rack --machines 20 --state rack/
+  kontinuum simulate rack --faults call-delay=200ms node-002:disk-failure node-003:crash-at=install`,
     )
     .action(async (options) => {
       const machines = Number(options.machines);
@@ -41,11 +49,29 @@ Examples:
           `--machines must be from 1 to ${maxMachines}, not ${JSON.stringify(options.machines)}`,
         );
       }
-      const { SimulatedRack } = await import("@kontinuum/talos");
+      const { describeMachines, parseFaults, SimulatedRack, supportedContract } =
+        await import("@kontinuum/talos");
+      supportedContract(options.talos);
+      const specs = describeMachines({
+        count: machines,
+        addressBase: options.address,
+        talosVersion: options.talos,
+      });
+      const faults = parseFaults(options.faults);
+      const missing = Object.keys(faults).find(
+        (name) => name !== "*" && !specs.some((spec) => spec.name === name),
+      );
+      if (missing !== undefined) {
+        throw new CodedError(
+          "invalid_argument",
+          `--faults names machine ${JSON.stringify(missing)}, which is not in the rack: they are node-001 to ${specs.at(-1)?.name ?? ""}`,
+        );
+      }
       const { kontinuumZoneRunner } = await import("../machines/zone-runner.ts");
       const rack = await SimulatedRack.create({
-        machines,
+        machines: specs,
         addressBase: options.address,
+        faults,
         edges: terminal.edges,
         runners: [kontinuumZoneRunner(terminal.edges)],
         ...(options.state === undefined ? {} : { statePath: options.state }),
