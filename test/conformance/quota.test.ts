@@ -81,4 +81,53 @@ describe("quotas", { skip }, () => {
       /exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1/,
     );
   });
+
+  test("what comes into a quota's scope is counted there", async () => {
+    await c.namespace("scopes");
+    const url = "/api/v1/namespaces/scopes";
+    const scoped = (name: string, hard: object, scopeName: string, values?: readonly string[]): object => ({
+      metadata: { name },
+      spec: {
+        hard,
+        scopeSelector: {
+          matchExpressions: [
+            { scopeName, operator: values ? "In" : "Exists", ...(values ? { values } : {}) },
+          ],
+        },
+      },
+    });
+    const make = (body: object): Promise<unknown> => c.ask("POST", `${url}/resourcequotas`, { body });
+    await make(scoped("ending", { pods: "1" }, "Terminating"));
+    await make(scoped("gold", { persistentvolumeclaims: "1" }, "VolumeAttributesClass", ["gold"]));
+    const usedBy = (name: string, key: string) => async (): Promise<true | undefined> =>
+      (await c.ask("GET", `${url}/resourcequotas/${name}`)).at("status", "used", key) === "1"
+        ? true
+        : undefined;
+    const pod = (name: string, seconds?: number): object => ({
+      metadata: { name },
+      spec: {
+        containers: [{ name: "a", image: "i" }],
+        ...(seconds === undefined ? {} : { activeDeadlineSeconds: seconds }),
+      },
+    });
+    assert.equal((await c.ask("POST", `${url}/pods`, { body: pod("one") })).status, 201);
+    const deadline = { spec: { activeDeadlineSeconds: 3600 } };
+    const type = "application/merge-patch+json";
+    assert.equal((await c.ask("PATCH", `${url}/pods/one`, { type, body: deadline })).status, 200);
+    assert.equal((await c.ask("POST", `${url}/pods`, { body: pod("two", 3600) })).status, 403);
+    await waitFor("the usage of pods", usedBy("ending", "pods"));
+    const claim = (name: string, volumeAttributesClassName: string): object => ({
+      metadata: { name },
+      spec: {
+        accessModes: ["ReadWriteOnce"],
+        resources: { requests: { storage: "1Gi" } },
+        volumeAttributesClassName,
+      },
+    });
+    const claims = `${url}/persistentvolumeclaims`;
+    assert.equal((await c.ask("POST", claims, { body: claim("a", "gold") })).status, 201);
+    assert.equal((await c.ask("POST", claims, { body: claim("b", "gold") })).status, 403);
+    assert.equal((await c.ask("POST", claims, { body: claim("c", "silver") })).status, 201);
+    await waitFor("the usage of claims", usedBy("gold", "persistentvolumeclaims"));
+  });
 });

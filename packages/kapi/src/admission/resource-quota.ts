@@ -77,14 +77,17 @@ async function book(
   options: ResourceQuotaOptions,
   kind: ResourceDefinition,
   first: JsonObject,
-  added: Amounts,
+  more: Amounts,
   request: AdmissionRequest,
 ): Promise<void> {
-  const { resource, object, name, namespace, dryRun } = request;
+  const { resource, object, oldObject, name, namespace, dryRun } = request;
   const isPods = resource.group === "" && resource.plural === "pods";
   let quota = first;
   for (let attempt = 0; attempt < maxTries; attempt++) {
-    if (isScoped(quota) && !(isPods && inScope(quota, object ?? {}))) return;
+    if (isScoped(quota) && !inScope(quota, resource, object ?? {})) return;
+    // What an update brings into a quota's scope is new to that quota as a whole.
+    const isNew = isScoped(quota) && oldObject !== undefined && !inScope(quota, resource, oldObject);
+    const added = isNew && object !== undefined ? chargeOf(resource, object) : more;
     const hard = entries(quota, "spec", "hard");
     if (isPods && request.operation === "CREATE") mustSay(quota, hard, object ?? {}, request);
     const keys = hard.map(([key]) => key).filter((key) => added.has(key));

@@ -4,6 +4,7 @@ import type { JsonObject } from "@kontinuum/std";
 import { amountText, chargeOf, countedResource, inScope } from "./quota-charge.ts";
 import { formatQuantity, quantityNano } from "./quantity.ts";
 
+const podsKind = { group: "", plural: "pods" };
 const costs = (group: string, plural: string, object: JsonObject): Record<string, string> =>
   Object.fromEntries(
     [...chargeOf({ group, plural }, object)].map(([key, nano]) => [key, amountText(key, nano)]),
@@ -72,16 +73,16 @@ test("scopes choose pods", () => {
   const bound = {
     spec: { activeDeadlineSeconds: 5, containers: [{ resources: { requests: { cpu: "1" } } }] },
   };
-  assert.ok(inScope(quota("BestEffort", "NotTerminating"), plain));
-  assert.ok(!inScope(quota("BestEffort"), bound));
-  assert.ok(inScope(quota("Terminating", "NotBestEffort"), bound));
+  assert.ok(inScope(quota("BestEffort", "NotTerminating"), podsKind, plain));
+  assert.ok(!inScope(quota("BestEffort"), podsKind, bound));
+  assert.ok(inScope(quota("Terminating", "NotBestEffort"), podsKind, bound));
   const selector = {
     spec: {
       scopeSelector: { matchExpressions: [{ scopeName: "PriorityClass", operator: "In", values: ["high"] }] },
     },
   };
-  assert.ok(inScope(selector, { spec: { priorityClassName: "high" } }));
-  assert.ok(!inScope(selector, plain));
+  assert.ok(inScope(selector, podsKind, { spec: { priorityClassName: "high" } }));
+  assert.ok(!inScope(selector, podsKind, plain));
 });
 
 test("amounts are printed as people write them", () => {

@@ -110,22 +110,45 @@ function chargeClaim(claim: JsonObject, amounts: Amounts): void {
   amounts.set(`${storageClass}${suffix}persistentvolumeclaims`, one);
 }
 
-/** Whether a quota counts a pod: all its scopes must match. Quotas without scopes count every object. */
-export function inScope(quota: JsonObject, pod: JsonObject): boolean {
+/**
+ * Whether a quota counts an object: all its scopes must match. Quotas without scopes count every object; those with
+ * scopes only pods, or claims where the scope is about a claim's attributes.
+ */
+export function inScope(
+  quota: JsonObject,
+  { group, plural }: { readonly group: string; readonly plural: string },
+  object: JsonObject,
+): boolean {
+  const matches = (scope: string, operator: string, values: readonly string[]): boolean => {
+    if (group !== "") return false;
+    if (plural === "pods") return podMatches(scope, operator, values, object);
+    if (plural !== "persistentvolumeclaims" || scope !== "VolumeAttributesClass") return false;
+    return anyMatches(operator, values, attributesClasses(object));
+  };
   return (
-    texts(quota, "spec", "scopes").every((scope) => scopeMatches(scope, "Exists", [], pod)) &&
+    texts(quota, "spec", "scopes").every((scope) => matches(scope, "Exists", [])) &&
     items(quota, "spec", "scopeSelector", "matchExpressions").every((expression) =>
-      scopeMatches(
-        text(expression, "scopeName"),
-        text(expression, "operator"),
-        texts(expression, "values"),
-        pod,
-      ),
+      matches(text(expression, "scopeName"), text(expression, "operator"), texts(expression, "values")),
     )
   );
 }
 
-function scopeMatches(scope: string, operator: string, values: readonly string[], pod: JsonObject): boolean {
+/** The attributes classes a claim has, wants, or is on its way to. */
+const attributesClasses = (claim: JsonObject): string[] =>
+  [
+    text(claim, "spec", "volumeAttributesClassName"),
+    text(claim, "status", "currentVolumeAttributesClassName"),
+    text(claim, "status", "modifyVolumeStatus", "targetVolumeAttributesClassName"),
+  ].filter((name) => name !== "");
+
+/** Whether one of the names an object has satisfies a scope's expression. */
+function anyMatches(operator: string, values: readonly string[], names: readonly string[]): boolean {
+  if (operator === "In") return names.some((name) => values.includes(name));
+  if (operator === "NotIn") return names.length === 0 || names.some((name) => !values.includes(name));
+  return operator === "Exists" ? names.length > 0 : names.length === 0;
+}
+
+function podMatches(scope: string, operator: string, values: readonly string[], pod: JsonObject): boolean {
   const spec = child(pod, "spec");
   const bestEffort = ![...items(spec, "containers"), ...items(spec, "initContainers")].some(
     (container) =>
@@ -143,9 +166,7 @@ function scopeMatches(scope: string, operator: string, values: readonly string[]
       return !bestEffort;
     case "PriorityClass": {
       const name = text(spec, "priorityClassName");
-      if (operator === "In") return values.includes(name);
-      if (operator === "NotIn") return !values.includes(name);
-      return operator === "Exists" ? name !== "" : name === "";
+      return anyMatches(operator, values, name === "" ? [] : [name]);
     }
     case "CrossNamespacePodAffinity":
       return ["podAffinity", "podAntiAffinity"].some((kind) =>
@@ -164,6 +185,6 @@ function scopeMatches(scope: string, operator: string, values: readonly string[]
   }
 }
 
-/** Whether a quota has scopes at all: then it counts pods only. */
+/** Whether a quota has scopes at all: then it does not count everything. */
 export const isScoped = (quota: JsonObject): boolean =>
   texts(quota, "spec", "scopes").length > 0 || has(quota, "spec", "scopeSelector");

@@ -57,12 +57,11 @@ async function total(
   const store = storage.of(resource);
   await store.cache.load();
   const scoped = isScoped(quota);
-  const isPods = resource.group === "" && resource.plural === "pods";
   const sum: Amounts = new Map();
   for (const entry of store.cache.list(store.scope(namespace))) {
     if (entry.error !== undefined) continue;
     const object = entryObject(entry);
-    if (scoped && !(isPods && inScope(quota, object))) continue;
+    if (scoped && !inScope(quota, resource, object)) continue;
     for (const [key, nano] of chargeOf(resource, object)) sum.set(key, (sum.get(key) ?? 0n) + nano);
   }
   return sum;
