@@ -7,6 +7,7 @@ import { systemEdges } from "@kontinuum/std";
 import { openStore } from "@kontinuum/storage";
 import { KV } from "../../packages/storage/src/gen/etcd/etcdserverpb/rpc_pb.ts";
 import { findEtcd, startEtcd } from "../../test/services/etcd.ts";
+import { separate } from "./cores.ts";
 import { machine, measure, table, type Measured } from "./measure.ts";
 
 const program = await findEtcd();
@@ -15,6 +16,7 @@ if (typeof program !== "string") {
   process.exit(0);
 }
 const etcd = await startEtcd();
+separate();
 const store = await openStore(etcd.url, systemEdges());
 const client = createClient(
   KV,

@@ -3,6 +3,8 @@
  */
 import { fdatasyncSync, closeSync, openSync, writeSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { serverCores, serverCpu } from "./cores.ts";
 
 /** One measurement. */
 export interface Measured {
@@ -12,7 +14,16 @@ export interface Measured {
   readonly p99: number;
   /** Microseconds of this process's CPU. */
   readonly cpuPerOperation: number;
+  /** Microseconds of the servers' CPU; `undefined` without any. */
+  readonly serverCpu: number | undefined;
+  /** Milliseconds that the event loop was late, 99th percentile. */
+  readonly loopLate: number;
+  /** What was used up: the core of this process, those of the servers, or neither (then it waited for the disk, mostly). */
+  readonly limit: "own core" | "server's core" | "waits";
 }
+
+/** Share of a core from which on it is the limit. */
+const usedUp = 0.9;
 
 /** Runs `operation` `count` times by `workers` at once. */
 export async function measure(
@@ -22,6 +33,9 @@ export async function measure(
 ): Promise<Measured> {
   const latencies: number[] = [];
   let next = 0;
+  const late = monitorEventLoopDelay({ resolution: 1 });
+  late.enable();
+  const server = serverCpu();
   const cpu = process.cpuUsage();
   const started = performance.now();
   await Promise.all(
@@ -36,12 +50,23 @@ export async function measure(
   );
   const elapsed = performance.now() - started;
   const used = process.cpuUsage(cpu);
+  const here = used.user + used.system;
+  const there = server === undefined ? undefined : (serverCpu() ?? server) - server;
+  late.disable();
   latencies.sort((a, b) => a - b);
   return {
     perSecond: (count / elapsed) * 1_000,
     p50: latencies[Math.floor(count * 0.5)] ?? 0,
     p99: latencies[Math.floor(count * 0.99)] ?? 0,
-    cpuPerOperation: (used.user + used.system) / count,
+    cpuPerOperation: here / count,
+    serverCpu: there === undefined ? undefined : there / count,
+    loopLate: Math.max(0, late.percentile(99) / 1e6 - 1),
+    limit:
+      here > usedUp * elapsed * 1_000
+        ? "own core"
+        : (there ?? 0) > usedUp * serverCores * elapsed * 1_000
+          ? "server's core"
+          : "waits",
   };
 }
 
