@@ -124,6 +124,19 @@ test("help and version are no failures, and every command shows examples", async
   }
 });
 
+test("a rack is refused what it cannot simulate", async () => {
+  for (const [args, told] of [
+    [["--machines", "0"], /--machines must be from 1 to/],
+    [["--talos", "v1.9.0"], /outside v1\.11 to v1\.14/],
+    [["--faults", "disk-failed"], /one of connections, handshake-delay/],
+    [["--faults", "node-009:disk-failure"], /names machine "node-009", which is not in the rack/],
+  ] as const) {
+    const { code, err } = await run(["simulate", "rack", ...args]);
+    assert.notEqual(code, 0);
+    assert.match(err, told);
+  }
+});
+
 test("the command tree loads nothing that only a command at work needs", async () => {
   const program = path.resolve(import.meta.dirname, "program.ts");
   const script = `

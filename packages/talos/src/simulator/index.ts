@@ -2,6 +2,7 @@
  * The virtual rack and its seams.
  */
 export type { SimulatedCluster } from "./cluster.ts";
+export { faultNames, parseFaults } from "./fault-text.ts";
 export type { CrashPoint, NodeFaults } from "./faults.ts";
 export {
   describeMachine,
