@@ -9,6 +9,7 @@ import { addServiceCommands } from "./ctl-service.ts";
 import { addSnapshotCommands } from "./ctl-snapshots.ts";
 import { generateToken, hashToken } from "./generate-token.ts";
 import type { Io } from "./io.ts";
+import { makeKeys } from "./make-keys.ts";
 
 /** Builds the program; nothing runs until it is given arguments. */
 export function buildProgram(io: Io): Command {
@@ -33,6 +34,18 @@ export function buildProgram(io: Io): Command {
     .argument("<token>")
     .addHelpText("after", examples('hash-token "$TOKEN"'))
     .action((token) => io.out(`${hashToken(token)}\n`));
+  program
+    .command("make-keys")
+    .description("a keys file with one administrator, and its token, unless both exist")
+    .addHelpText("after", examples("make-keys"))
+    .addHelpText(
+      "after",
+      "\nKRYTON_KEYS_DIR (default ~/.kryton), KRYTON_API_KEYS_FILE, KRYTON_TOKEN_FILE and KRYTON_KEY_NAME say where and who;\nKRYTON_ROTATE_KEYS=true replaces both files.\n",
+    )
+    .action(async () => {
+      const { keysFile, tokenFile, made } = await makeKeys(io.env, io.random);
+      io.out(`${made ? "made" : "kept"} ${keysFile} and ${tokenFile}\n`);
+    });
   program
     .command("completion")
     .description("completion script for a shell")
