@@ -197,7 +197,7 @@ class AddonPass {
     const rendered = await helm.template(resolved, chart, values, kubeVersion, call);
     const documents = chartDocuments(rendered);
     if (resolved.method === "KubectlApply") {
-      await applyDocuments(downstream, documents, resolved.namespace, this.#signal);
+      await applyDocuments(downstream, resolved.release, documents, resolved.namespace, this.#signal);
     } else {
       const target = {
         kubeconfig: downstream.kubeconfig,

@@ -8,6 +8,9 @@ import { isCoded, isObject, type JsonObject } from "@kontinuum/std";
 import type { Downstream } from "./downstream.ts";
 import type { RestPaths } from "./rest-paths.ts";
 
+/** Who this hub is among the managers of an object's fields. */
+export const fieldManager = "kontinuum";
+
 /** Makes the object as wanted. True when something was written. */
 export async function ensureApplied(
   { client }: Downstream,
@@ -22,7 +25,7 @@ export async function ensureApplied(
     throw error;
   });
   if (present !== undefined && covers(present, object)) return false;
-  const query = "fieldManager=kontinuum&force=true";
+  const query = `fieldManager=${fieldManager}&force=true`;
   await client.request("PATCH", `${path}?${query}`, { signal }, object, "application/apply-patch+yaml");
   return true;
 }
