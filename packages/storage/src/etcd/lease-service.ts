@@ -6,7 +6,11 @@ import type { ServiceImpl } from "@connectrpc/connect";
 import { CodedError, isCoded } from "@kontinuum/std";
 import * as rpc from "../gen/etcd/etcdserverpb/rpc_pb.ts";
 import type { EtcdFace } from "./call.ts";
+import { inOrder } from "./in-order.ts";
 import { toWire } from "./status-text.ts";
+
+/** Keep-alives of one stream that are under way at once. */
+const maxRenewals = 256;
 
 /** Leases over a store. */
 export function leaseService(face: EtcdFace): ServiceImpl<typeof rpc.Lease> {
@@ -35,7 +39,8 @@ export function leaseService(face: EtcdFace): ServiceImpl<typeof rpc.Lease> {
       try {
         const access = await face.access(context);
         ended = access.streamOpened?.();
-        for await (const { ID } of untilRevoked(requests, access.signal)) {
+        // Clients renew all their leases on one stream: one after the other, each would wait for a flush of its own.
+        yield* inOrder(untilRevoked(requests, access.signal), maxRenewals, async ({ ID }) => {
           await access.checkLease?.("use", ID);
           let ttl = 0;
           try {
@@ -44,8 +49,8 @@ export function leaseService(face: EtcdFace): ServiceImpl<typeof rpc.Lease> {
             // The stream goes on: a time to live of 0 says that the lease is over.
             if (!isCoded(error, "not_found")) throw error;
           }
-          yield create(rpc.LeaseKeepAliveResponseSchema, { header: await here(), ID, TTL: BigInt(ttl) });
-        }
+          return create(rpc.LeaseKeepAliveResponseSchema, { header: await here(), ID, TTL: BigInt(ttl) });
+        });
       } catch (error) {
         throw toWire(error);
       } finally {
