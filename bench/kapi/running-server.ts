@@ -6,7 +6,7 @@ import path from "node:path";
 
 /** What a server used so far. */
 export interface Usage {
-  /** Resident bytes, after a collection. */
+  /** Resident bytes, as the system counts them: nothing is collected for it. */
   readonly memory: number;
   /** Processor time of all threads, in microseconds. */
   readonly cpu: number;
@@ -33,7 +33,7 @@ export class RunningServer {
   /** Starts one on a store's URL. */
   static start(store: string): Promise<RunningServer> {
     const child = fork(path.join(import.meta.dirname, "server-process.ts"), [store], {
-      execArgv: ["--expose-gc", "--max-semi-space-size=8", "--disable-warning=ExperimentalWarning"],
+      execArgv: ["--max-semi-space-size=8", "--disable-warning=ExperimentalWarning"],
       env: { NODE_COMPILE_CACHE: path.join(root, ".cache/compile"), ...process.env },
     });
     return new Promise((resolve) =>

@@ -1,6 +1,6 @@
 /**
  * The server of the benchmarks, in its own process so that it has a core to itself. Tells its port and how long it took
- * to serve (milliseconds, and processor time in microseconds). Answers `memory` with its resident size and processor time,
+ * to serve, in milliseconds. Answers `memory` with its resident size and processor time,
  * `profile` by starting the engine's sampler, `profiled:<file>` by writing what it saw, and `stop` by ending.
  */
 import { writeFileSync } from "node:fs";
@@ -27,7 +27,6 @@ process.send?.({ port: server.port, startMs: performance.now() - began, bootMs: 
 const session = new Session();
 async function answer(message: unknown): Promise<void> {
   if (message === "memory") {
-    globalThis.gc?.();
     process.send?.({ memory: process.memoryUsage.rss(), cpu: process.cpuUsage() });
   } else if (message === "profile") {
     session.connect();
