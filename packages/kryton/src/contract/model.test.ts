@@ -278,7 +278,7 @@ test("a keys file says what is wrong with it and never shows a digest", () => {
       () => parseApiKeys(text, "keys.json"),
       (error) =>
         error instanceof Error &&
-        /^API keys file keys\.json/.test(error.message) &&
+        error.message.startsWith("API keys file keys.json") &&
         !error.message.includes(sha256),
       text,
     );
