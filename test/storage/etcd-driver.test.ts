@@ -27,6 +27,14 @@ describe("etcd driver", { skip }, () => {
     };
   });
 
+  test("defragmentation and alarms are the server's own", async () => {
+    const store = await openStore(etcd.url, systemEdges());
+    await store.defragment?.();
+    assert.deepEqual(await store.alarms?.(), []);
+    await store.disarm?.("no_space");
+    await store.close();
+  });
+
   test("an etcd that is killed and comes back: typed failures, then on without a restart; watches miss nothing", async () => {
     const store = await openStore(etcd.url, systemEdges());
     const put = (value: string) => store.txn({ success: [{ type: "put", key: "/killed", value }] });

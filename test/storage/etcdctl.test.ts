@@ -164,7 +164,31 @@ describe("etcdctl", { skip }, () => {
     assert.match(await ok("endpoint", "hashkv"), /:\d+, \d+/);
     assert.match(await ok("member", "list"), /started, kontinuum/);
     assert.equal(await ok("alarm", "list"), "");
-    await ok("defrag");
+  });
+
+  test("defrag gives space back before it answers", async () => {
+    for (let i = 0; i < 200; i++)
+      await store.txn({ success: [{ type: "put", key: "/big", value: `${i}`.repeat(4_000) }] });
+    const { sizeBytes, revision } = await store.status();
+    await ok("compaction", String(revision));
+    assert.match(await ok("defrag"), /Finished defragmenting/);
+    const after = await store.status();
+    assert.ok(after.sizeBytes < sizeBytes / 2, `${after.sizeBytes} of ${sizeBytes} bytes`);
+    assert.deepEqual(await store.range({ key: "/big", countOnly: true }).then(({ count }) => count), 1);
+  });
+
+  test("hashes at a revision are equal as long as the revision is kept", async () => {
+    await ok("put", "/h/a", "1");
+    const revision = await store.revision();
+    const hash = async (): Promise<string> =>
+      (await ok("endpoint", "hashkv", `--rev=${revision}`)).trim().split(", ")[1] ?? "";
+    const before = await hash();
+    await ok("put", "/h/a", "2");
+    assert.equal(await hash(), before);
+    assert.notEqual((await ok("endpoint", "hashkv")).trim().split(", ")[1], before);
+    await ok("compaction", String(revision + 1));
+    const gone = await ctl("endpoint", "hashkv", `--rev=${revision}`);
+    assert.match(gone.stderr, /required revision has been compacted/);
   });
 
   test("snapshot save is a backup that restores", async () => {

@@ -9,8 +9,9 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { isCoded, systemEdges } from "@kontinuum/std";
-import { openStore, reasonOf, type Store } from "@kontinuum/storage";
-import { findProgram, run, skipUnless } from "../services/service.ts";
+import { openStore, reasonOf, serveEtcd, type Store } from "@kontinuum/storage";
+import { findEtcdctl } from "../services/etcd.ts";
+import { findProgram, run, skipUnless, type Ran } from "../services/service.ts";
 import { DiskTrace } from "./disk-trace.ts";
 
 const put = (store: Store, key: string, value: string) =>
@@ -29,6 +30,28 @@ async function mountable(): Promise<string | { missing: string }> {
 // Mounting is a right and not a program: without it the suite is left out even where services are required.
 const mount = await mountable();
 
+/** The alarm as the real etcdctl lists and disarms it. */
+async function alarmOverTheWire(store: Store): Promise<void> {
+  const program = await findEtcdctl();
+  if (typeof program !== "string") return store.disarm?.("no_space");
+  const server = await serveEtcd(store);
+  const ctl = (...args: string[]): Promise<Ran> =>
+    run(program, [`--endpoints=127.0.0.1:${server.port}`, ...args], {
+      env: { ETCDCTL_API: "3", PATH: process.env["PATH"] ?? "" },
+    });
+  try {
+    assert.equal((await ctl("alarm", "list")).stdout, "memberID:1 alarm:NOSPACE \n");
+    assert.match(
+      (await ctl("endpoint", "status", "-w", "json")).stdout,
+      /"errors":\["memberID:1 alarm:NOSPACE "\]/,
+    );
+    assert.equal((await ctl("alarm", "disarm")).stdout, "memberID:1 alarm:NOSPACE \n");
+    assert.equal((await ctl("alarm", "list")).stdout, "");
+  } finally {
+    await server.close();
+  }
+}
+
 describe("a disk of its own", { skip: typeof mount === "string" ? false : mount.missing }, () => {
   let folder: string;
   before(async () => {
@@ -36,7 +59,8 @@ describe("a disk of its own", { skip: typeof mount === "string" ? false : mount.
     assert.equal((await run("mount", ["-t", "tmpfs", "-o", "size=6m", "none", folder])).code, 0);
   });
   after(async () => {
-    await run("umount", [folder]);
+    // Lazily: a test that failed may have left a file open.
+    await run("umount", ["-l", folder]);
     await rm(folder, { recursive: true });
   });
 
@@ -56,8 +80,18 @@ describe("a disk of its own", { skip: typeof mount === "string" ? false : mount.
     assert.match(refusal.message, /disk of .* is full: nothing was written/);
     assert.equal((await store.range({ key: "/before" })).count, 1);
     assert.equal((await store.range({ key: "/k/", end: "/k0" })).count, acknowledged);
+    assert.deepEqual(await store.alarms?.(), ["no_space"]);
+    await alarmOverTheWire(store);
+    // Disarmed by hand it comes back with the next write that finds no room.
+    assert.deepEqual(await store.alarms?.(), []);
+    await assert.rejects(
+      put(store, "/still", "x".repeat(100_000)),
+      (error) => reasonOf(error) === "no_space",
+    );
+    assert.deepEqual(await store.alarms?.(), ["no_space"]);
     await rm(join(folder, "filler"));
     await put(store, "/after", "1");
+    assert.deepEqual(await store.alarms?.(), []);
     const revision = await store.revision();
     await store.close();
     const again = await openStore(`sqlite://${folder}/full.db`, systemEdges());

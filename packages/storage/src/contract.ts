@@ -217,6 +217,9 @@ export interface StoreStatus {
   readonly keys: number;
 }
 
+/** `no_space`: the last write was refused because there is no room. `corrupt`: data was found to be damaged (etcd only). */
+export type StoreAlarm = "no_space" | "corrupt";
+
 /** Options of one call. */
 export interface CallOptions {
   readonly signal?: AbortSignal;
@@ -253,6 +256,12 @@ export interface Store {
    * restore. Absent where there is none, and where what lies below must not be read past this store.
    */
   snapshot?(options?: CallOptions): AsyncIterable<Uint8Array>;
+  /** Removes the history below the compaction mark and gives free space back, before it resolves. Absent where that cannot be asked for. */
+  defragment?(): Promise<void>;
+  /** What is wrong with the store as a whole; empty when nothing is. Absent: nothing is known of it. */
+  alarms?(): Promise<readonly StoreAlarm[]>;
+  /** Forgets an alarm; it comes back when its reason does. */
+  disarm?(alarm: StoreAlarm): Promise<void>;
   /** Ends all watches, waits for writes under way, releases files and connections. */
   close(): Promise<void>;
 }

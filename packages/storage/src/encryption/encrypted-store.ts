@@ -21,6 +21,7 @@ import {
   type RangeResult,
   type Revision,
   type Store,
+  type StoreAlarm,
   type StoreEvent,
   type TxnRequest,
   type TxnResult,
@@ -124,6 +125,18 @@ export class EncryptedStore implements Store {
   revision: Store["revision"] = () => this.below.revision();
   status: Store["status"] = () => this.below.status();
   close: Store["close"] = () => this.below.close();
+
+  async defragment(): Promise<void> {
+    await this.below.defragment?.();
+  }
+
+  async alarms(): Promise<readonly StoreAlarm[]> {
+    return (await this.below.alarms?.()) ?? [];
+  }
+
+  async disarm(alarm: StoreAlarm): Promise<void> {
+    await this.below.disarm?.(alarm);
+  }
 
   async hash(
     revision: Revision = 0,

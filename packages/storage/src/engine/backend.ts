@@ -143,6 +143,8 @@ export interface Backend {
   setCompact(revision: Revision): Promise<void>;
   /** Removes some history below the mark, within about `budgetMs`; `true` when there is more to do. */
   sweep(budgetMs: number): Promise<boolean>;
+  /** Gives back what removal alone leaves behind (logs of the database's own). Absent: nothing is left. */
+  shrink?(): Promise<void>;
   lease(id: LeaseId): Promise<LeaseRecord | undefined>;
   leases(): Promise<readonly LeaseId[]>;
   leaseKeys(id: LeaseId): Promise<readonly Buffer[]>;

@@ -12,18 +12,27 @@ import type {
   RangeResult,
   Revision,
   Store,
+  StoreAlarm,
   StoreStatus,
   TxnRequest,
   TxnResult,
   Watch,
   WatchRequest,
 } from "../contract.ts";
-import { compacted, fault, futureRevision, leaseNotFound, leaseText, storeClosed } from "../faults.ts";
+import {
+  compacted,
+  fault,
+  futureRevision,
+  leaseNotFound,
+  leaseText,
+  reasonOf,
+  storeClosed,
+} from "../faults.ts";
 import type { Backend, Contents, Needs, Session } from "./backend.ts";
 import { Compactor, defaultRetention, type Retention } from "./compactor.ts";
 import { hashPairs } from "./contents-hash.ts";
 import { evaluate, revoke } from "./evaluate.ts";
-import { GroupWriter } from "./group-writer.ts";
+import { GroupWriter, type Job } from "./group-writer.ts";
 import { LeaseExpiry } from "./lease-expiry.ts";
 import { needsOf, planRange, planTxn } from "./request-check.ts";
 import { answerRange } from "./selection.ts";
@@ -48,6 +57,8 @@ export class EngineStore implements Store {
   readonly #expiry: LeaseExpiry;
   readonly #compactor: Compactor;
   #closing: Promise<void> | undefined;
+  /** The revision at which a write found no room. A later one shows that there is room again. */
+  #fullAt: Revision | undefined;
 
   constructor(backend: Backend, edges: Edges, retention: Partial<Retention> = {}) {
     this.#backend = backend;
@@ -70,7 +81,7 @@ export class EngineStore implements Store {
   async txn(request: TxnRequest, options?: CallOptions): Promise<TxnResult> {
     this.#checkOpen(options);
     const plan = planTxn(request);
-    const result = await this.#writer.submit(
+    const result = await this.#submit(
       { needs: needsOf(plan), bytes: plan.bytes, run: (session) => evaluate(session, plan) },
       options?.signal,
     );
@@ -184,10 +195,19 @@ export class EngineStore implements Store {
     return this.#backend.check();
   }
 
-  /** Removes all history below the compaction mark before it resolves. */
-  async sweep(): Promise<void> {
+  async defragment(): Promise<void> {
     this.#checkOpen();
     await this.#compactor.drain();
+    await this.#backend.shrink?.();
+  }
+
+  async alarms(): Promise<readonly StoreAlarm[]> {
+    this.#checkOpen();
+    return this.#fullAt === this.#backend.known.revision ? ["no_space"] : [];
+  }
+
+  async disarm(alarm: StoreAlarm): Promise<void> {
+    if (alarm === "no_space") this.#fullAt = undefined;
   }
 
   close(): Promise<void> {
@@ -204,7 +224,16 @@ export class EngineStore implements Store {
   }
 
   #write<T>(needs: Needs, run: (session: Session) => T): Promise<T> {
-    return this.#writer.submit({ needs, bytes: 0, run });
+    return this.#submit({ needs, bytes: 0, run });
+  }
+
+  async #submit<T>(job: Job<T>, signal?: AbortSignal): Promise<T> {
+    try {
+      return await this.#writer.submit(job, signal);
+    } catch (error) {
+      if (reasonOf(error) === "no_space") this.#fullAt = this.#backend.known.revision;
+      throw error;
+    }
   }
 
   async #expire(id: LeaseId): Promise<void> {

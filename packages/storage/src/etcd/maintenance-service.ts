@@ -4,11 +4,16 @@
  */
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { CodedError } from "@kontinuum/std";
+import type { Store } from "../contract.ts";
 import { writeBackup } from "../operations/backup.ts";
 import * as rpc from "../gen/etcd/etcdserverpb/rpc_pb.ts";
 import { identity, requireOperator, type EtcdFace } from "./call.ts";
-import { toNumber } from "./messages.ts";
+import { alarmNames, toNumber } from "./messages.ts";
 import { toWire } from "./status-text.ts";
+
+const { ACTIVATE, DEACTIVATE } = rpc.AlarmRequest_AlarmAction;
+const { NONE } = rpc.AlarmType;
 
 /** Version of etcd whose API is served, for clients that look at it. */
 const servedVersion = "3.5.13";
@@ -20,6 +25,7 @@ export function maintenanceService(face: EtcdFace): ServiceImpl<typeof rpc.Maint
     status: (_request, context) =>
       face.call(context, async () => {
         const status = await store.status();
+        const alarms = await raisedAlarms(store);
         return create(rpc.StatusResponseSchema, {
           header: head(status.revision),
           version: servedVersion,
@@ -29,6 +35,10 @@ export function maintenanceService(face: EtcdFace): ServiceImpl<typeof rpc.Maint
           raftIndex: BigInt(status.revision),
           raftAppliedIndex: BigInt(status.revision),
           raftTerm: 1n,
+          errors: alarms.map(
+            (alarm) =>
+              `memberID:${identity.memberId} alarm:${alarm === rpc.AlarmType.NOSPACE ? "NOSPACE" : "CORRUPT"} `,
+          ),
         });
       }),
     hash: (_request, context) =>
@@ -46,15 +56,25 @@ export function maintenanceService(face: EtcdFace): ServiceImpl<typeof rpc.Maint
           hashRevision: BigInt(revision),
         });
       }),
-    // Space is given back while serving: there is nothing left to do on demand.
     defragment: (_request, context) =>
-      face.operatorCall(context, async () =>
-        create(rpc.DefragmentResponseSchema, { header: head(await store.revision()) }),
-      ),
-    alarm: (_request, context) =>
-      face.operatorCall(context, async () =>
-        create(rpc.AlarmResponseSchema, { header: head(await store.revision()) }),
-      ),
+      face.operatorCall(context, async () => {
+        await store.defragment?.();
+        return create(rpc.DefragmentResponseSchema, { header: head(await store.revision()) });
+      }),
+    alarm: ({ action, alarm: wanted }, context) =>
+      face.operatorCall(context, async () => {
+        if (action === ACTIVATE)
+          throw new CodedError("unsupported", "an alarm is raised by the store itself");
+        const members = (await raisedAlarms(store))
+          .filter((alarm) => wanted === alarm || wanted === NONE)
+          .map((alarm) => create(rpc.AlarmMemberSchema, { memberID: identity.memberId, alarm }));
+        if (action === DEACTIVATE)
+          for (const { alarm } of members) {
+            const name = alarmNames.get(alarm);
+            if (name) await store.disarm?.(name);
+          }
+        return create(rpc.AlarmResponseSchema, { header: head(await store.revision()), alarms: members });
+      }),
     async *snapshot(_request, context) {
       try {
         requireOperator(await face.access(context));
@@ -67,6 +87,11 @@ export function maintenanceService(face: EtcdFace): ServiceImpl<typeof rpc.Maint
       }
     },
   };
+}
+
+async function raisedAlarms(store: Store): Promise<rpc.AlarmType[]> {
+  const raised = (await store.alarms?.()) ?? [];
+  return [...alarmNames].filter(([, name]) => raised.includes(name)).map(([type]) => type);
 }
 
 /** A cluster of one. */

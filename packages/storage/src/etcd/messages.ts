@@ -10,6 +10,7 @@ import type {
   OpResult,
   RangeRequest,
   RangeResult,
+  StoreAlarm,
   StoreEvent,
   TxnRequest,
   TxnResult,
@@ -171,6 +172,12 @@ export function rangeResultMessage(result: RangeResult): {
 export function rangeResultFrom(message: rpc.RangeResponse, revision: number): RangeResult {
   return { revision, kvs: message.kvs.map(pairFrom), count: Number(message.count), more: message.more };
 }
+
+/** Alarms as they are called on the wire. */
+export const alarmNames: ReadonlyMap<rpc.AlarmType, StoreAlarm> = new Map([
+  [rpc.AlarmType.NOSPACE, "no_space"],
+  [rpc.AlarmType.CORRUPT, "corrupt"],
+]);
 
 type Relation = Compare["result"];
 const relations: Record<Relation, rpc.Compare_CompareResult> = {

@@ -16,6 +16,7 @@ import {
   type RangeResult,
   type Revision,
   type Store,
+  type StoreAlarm,
   type StoreStatus,
   type TxnRequest,
   type TxnResult,
@@ -25,7 +26,14 @@ import {
 import { identity } from "../../etcd/call.ts";
 import { hashPairs } from "../../engine/contents-hash.ts";
 import { maxRequestBytes } from "../../engine/request-check.ts";
-import { rangeMessage, rangeResultFrom, toBuffer, txnMessage, txnResultFrom } from "../../etcd/messages.ts";
+import {
+  alarmNames,
+  rangeMessage,
+  rangeResultFrom,
+  toBuffer,
+  txnMessage,
+  txnResultFrom,
+} from "../../etcd/messages.ts";
 import { fromWire } from "../../etcd/status-text.ts";
 import { compacted, fault, leaseNotFound, reasonOf, storeClosed } from "../../faults.ts";
 import * as rpc from "../../gen/etcd/etcdserverpb/rpc_pb.ts";
@@ -38,7 +46,11 @@ const maxReadAttempts = 4;
 /** Pause before a read is tried again, milliseconds, doubled each time. */
 const readRetryMs = 50;
 
+/** Longest time that giving space back may take, milliseconds. */
+const defragmentTimeoutMs = 10 * 60_000;
+
 const firstKey = Buffer.from([0]);
+const { GET, DEACTIVATE } = rpc.AlarmRequest_AlarmAction;
 
 /** A {@link Store} behind an etcd3 endpoint. */
 class EtcdStore implements Store {
@@ -190,6 +202,26 @@ class EtcdStore implements Store {
     } catch (error) {
       throw fromWire(error);
     }
+  }
+
+  async defragment(): Promise<void> {
+    if (this.#closed) throw storeClosed();
+    await this.#channel.call((clients) =>
+      clients.maintenance.defragment({}, { timeoutMs: defragmentTimeoutMs }),
+    );
+  }
+
+  async alarms(): Promise<readonly StoreAlarm[]> {
+    const { alarms } = await this.#read((c, o) => c.maintenance.alarm({ action: GET }, o));
+    const found = alarms.map(({ alarm }) => alarmNames.get(alarm)).filter((name) => name !== undefined);
+    return [...new Set(found)];
+  }
+
+  async disarm(wanted: StoreAlarm): Promise<void> {
+    const { alarms } = await this.#read((c, o) => c.maintenance.alarm({ action: GET }, o));
+    for (const { memberID, alarm } of alarms)
+      if (alarmNames.get(alarm) === wanted)
+        await this.#once((c, o) => c.maintenance.alarm({ action: DEACTIVATE, memberID, alarm }, o));
   }
 
   async close(): Promise<void> {

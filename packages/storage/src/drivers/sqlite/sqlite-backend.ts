@@ -222,6 +222,12 @@ export class SqliteBackend implements Backend {
     return this.#guard(() => this.#sweeper.sweep(this.#compactRevision, budgetMs));
   }
 
+  /** Folds the write-ahead log into the file and cuts it off. */
+  async shrink(): Promise<void> {
+    await this.#flushes.settled();
+    this.#guard(() => this.#db.exec("PRAGMA wal_checkpoint(TRUNCATE)"));
+  }
+
   async lease(id: LeaseId): Promise<LeaseRecord | undefined> {
     await this.#flushes.settled();
     return this.#deadlines.get(id);
