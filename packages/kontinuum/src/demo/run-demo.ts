@@ -270,7 +270,7 @@ function whatNext(
   tools: string | undefined,
 ): string {
   const shown = path.relative(process.cwd(), kubeconfig) || kubeconfig;
-  const found = tools === undefined ? "" : `    export PATH=${path.resolve(tools)}:$PATH\n`;
+  const found = tools === undefined ? "" : `    export PATH=${quoted(path.resolve(tools))}:$PATH\n`;
   return `
   Kubernetes-style API  ${server.url}
   Web page              ${server.url}/app
@@ -279,7 +279,7 @@ function whatNext(
   Everything it keeps   ${path.relative(process.cwd(), dir) || dir}
 
   Try next:
-${found}    export KUBECONFIG=${path.resolve(kubeconfig)}
+${found}    export KUBECONFIG=${quoted(path.resolve(kubeconfig))}
     kubectl get zones,talosclusters,instances,kontinuums
     kubectl explain zone.spec
     bin/kontinuum zone list
@@ -287,6 +287,11 @@ ${found}    export KUBECONFIG=${path.resolve(kubeconfig)}
     KRYTON_URL=${machineApi ?? ""} bin/krytonctl list -o table
     curl ${machineApi ?? ""}/api/v1/machines
 `;
+}
+
+/** A path as a shell reads it: as it is, or in quotes. */
+function quoted(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 function untilAborted(signal: AbortSignal): Promise<void> {
