@@ -216,6 +216,17 @@ describe("wire and discovery", { skip }, () => {
     watch.close();
   });
 
+  test("a request may bound its own time", async () => {
+    const url = "/api/v1/namespaces/kt/configmaps";
+    for (const wrong of ["invalid", "-1s", "5"]) {
+      const answer = await c.ask("GET", `${url}?timeout=${wrong}`);
+      assert.equal(answer.status, 400);
+      assert.match(String(answer.at("message")), /^invalid timeout specified in the request URL/);
+    }
+    for (const right of ["0s", "3m", "1.5s"])
+      assert.equal((await c.ask("GET", `${url}?timeout=${right}`)).status, 200);
+  });
+
   test("K013 too large, unknown paths", async () => {
     const large = await c
       .ask("POST", "/api/v1/namespaces/kt/configmaps", {

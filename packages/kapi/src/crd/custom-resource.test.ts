@@ -323,6 +323,31 @@ describe("custom resources", () => {
     ]);
   });
 
+  test("a rule is named by where it failed, and when it costs too much", () => {
+    const resource = specResource({
+      type: "object",
+      properties: {
+        map: {
+          type: "object",
+          additionalProperties: { type: "string", "x-kubernetes-validations": [{ rule: "self != 'bad'" }] },
+        },
+        large: {
+          type: "array",
+          maxItems: 725,
+          items: { type: "integer" },
+          "x-kubernetes-validations": [{ rule: "self.all(x, self.all(y, x == y))" }],
+        },
+      },
+    });
+    assert.deepEqual(create(resource, widget({ map: { "a.b": "bad" } })), [
+      "spec.map[a.b]: Invalid value: \"string\": failed rule: self != 'bad'",
+    ]);
+    assert.deepEqual(create(resource, widget({ large: Array.from({ length: 725 }, () => 1) })), [
+      'spec.large: Invalid value: "array": call cost exceeds limit for rule: self.all(x, self.all(y, x == y))',
+      '<nil>: Invalid value: "object": validation failed due to running out of cost budget, no further validation rules will be run',
+    ]);
+  });
+
   test("junctors, nullable and formats", () => {
     const resource = specResource({
       type: "object",

@@ -121,7 +121,6 @@ export const parametersOf: Readonly<Record<string, readonly JsonObject[]>> = {
     orphanDependents,
     propagationPolicy,
   ],
-  get: [],
   post: [dryRun, fieldManager, fieldValidation],
   put: [dryRun, fieldManager, fieldValidation],
   patch: [dryRun, fieldManager, fieldValidation, force],

@@ -49,11 +49,13 @@ function operation(resource: ResourceDefinition, op: Operation): JsonObject {
     responses["202"] = { description: "Accepted", content: answered };
   responses["401"] = { description: "Unauthorized" };
   const { group, version, kind } = op.kind;
+  // Upstream's own reader does not keep an empty list.
+  const parameters = parametersOf[op.action];
   return {
     tags: [tagOf(resource.group, resource.version)],
     description: op.description,
     operationId: op.id,
-    parameters: parametersOf[op.action] ?? [],
+    ...(parameters === undefined ? {} : { parameters }),
     ...(op.body === undefined
       ? {}
       : {

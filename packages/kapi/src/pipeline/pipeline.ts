@@ -9,7 +9,8 @@ import { accessDenied, attributesOf } from "../auth/access.ts";
 import type { Identity } from "../auth/identity.ts";
 import { impersonate } from "../auth/impersonate.ts";
 import type { Authorizer } from "../contract.ts";
-import { StatusError, toStatusError, timeout, unauthorized } from "../status/status.ts";
+import { parseGoDuration } from "../schema/formats.ts";
+import { badRequest, StatusError, toStatusError, timeout, unauthorized } from "../status/status.ts";
 import { header } from "../wire/request.ts";
 import { sendValue, sendText } from "../wire/respond.ts";
 import type { Audit } from "./audit.ts";
@@ -75,7 +76,7 @@ export class Pipeline {
   async run(context: RequestContext): Promise<void> {
     const { edges, audit, observe } = this.#options;
     const began = edges.clock.monotonic();
-    const timer = edges.clock.timer(requestTimeoutMs, () => {
+    const timer = edges.clock.timer(timeoutOf(context) ?? requestTimeoutMs, () => {
       if (context.onTimeout) return context.onTimeout();
       if (context.response.headersSent || context.longRunning) return;
       void this.#fail(context, timeout("request did not complete within the allotted time"));
@@ -104,6 +105,8 @@ export class Pipeline {
     if (!context.request.url.startsWith("/"))
       throw new StatusError(400, "BadRequest", "the request's target must be a path");
     context.longRunning = context.info.verb === "watch" && context.info.isResource;
+    if (!context.longRunning && timeoutOf(context) === undefined)
+      throw badRequest("invalid timeout specified in the request URL: it must be a duration such as 30s");
   }
 
   async #fail(context: RequestContext, error: unknown): Promise<void> {
@@ -134,6 +137,17 @@ export class Pipeline {
       response.destroy();
     }
   }
+}
+
+/** How long a client lets its request take (`?timeout=30s`), in ms, up to the server's own limit; `undefined` for no duration. */
+function timeoutOf(context: RequestContext): number | undefined {
+  if (!context.request.url.includes("timeout=")) return requestTimeoutMs;
+  const text = context.parameter("timeout");
+  if (text === undefined) return requestTimeoutMs;
+  const nanoseconds = parseGoDuration(text);
+  if (nanoseconds === undefined || nanoseconds < 0n) return undefined;
+  const ms = Number(nanoseconds / 1_000_000n);
+  return ms === 0 ? requestTimeoutMs : Math.min(ms, requestTimeoutMs);
 }
 
 /** Bodies up to this size are read to their end and dropped, so that the connection and the answer survive. */

@@ -14,7 +14,7 @@ import { sizedTypeOf } from "./cel-type.ts";
 import { child, indexed, invalid } from "./field-error.ts";
 import { maxErrorText, maxFieldErrors } from "./findings.ts";
 import { equalJson } from "./json-value.ts";
-import { checkRule, compileRule, type CompiledRule } from "./rule.ts";
+import { checkRule, compileRule, overBudget, type CompiledRule, type RulePlace } from "./rule.ts";
 import type { SchemaNode } from "./schema-node.ts";
 import { correlateItems, correlateKey, uncorrelated } from "./validate.ts";
 
@@ -113,10 +113,20 @@ class RulePass {
       if (rule.isTransition ? !hasOld && !rule.hasOptionalOld : isUnchanged) continue;
       this.#meter.spend(ruleOverhead);
       const place = { self, oldSelf: hasOld && rule.isTransition ? oldSelf : undefined, path, typeName };
-      const error = checkRule(rule, place, this.#meter);
+      const error = this.#check(rule, place);
       if (!error) continue;
       this.errors.push(error);
       this.#text += error.message.length;
+    }
+  }
+
+  #check(rule: CompiledRule, place: RulePlace): FieldError | undefined {
+    try {
+      return checkRule(rule, place, this.#meter);
+    } catch (error) {
+      // The rule that was running is named, too.
+      if (error instanceof CelBudgetError) this.errors.push(overBudget(rule, place));
+      throw error;
     }
   }
 }

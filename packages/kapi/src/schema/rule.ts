@@ -154,6 +154,17 @@ export interface RulePlace {
   readonly typeName: string;
 }
 
+/** The error of a rule that was stopped because it cost too much. */
+export function overBudget(rule: CompiledRule, { path, typeName }: RulePlace): FieldError {
+  return invalidAt(path, typeName, `call cost exceeds limit for rule: ${nameOf(rule)}`);
+}
+
+const invalidAt = (path: string, typeName: string, detail: string): FieldError => ({
+  reason: "FieldValueInvalid",
+  field: path || "<nil>",
+  message: `Invalid value: ${JSON.stringify(typeName)}: ${detail}`,
+});
+
 /** Evaluates a rule at a place; `undefined` when it holds. Budget errors are thrown. */
 export function checkRule(rule: CompiledRule, place: RulePlace, meter: Meter): FieldError | undefined {
   const { path, typeName } = place;
@@ -166,12 +177,7 @@ export function checkRule(rule: CompiledRule, place: RulePlace, meter: Meter): F
     result = rule.program.evaluate(variables, meter);
   } catch (error) {
     if (!(error instanceof CelError)) throw error;
-    const detail = evaluationText(rule, error);
-    return {
-      reason: "FieldValueInvalid",
-      field: path || "<nil>",
-      message: `Invalid value: ${JSON.stringify(typeName)}: ${detail}`,
-    };
+    return invalidAt(path, typeName, evaluationText(rule, error));
   }
   if (result === true) return undefined;
   return failure(rule, path, typeName, failureMessage(rule, variables, meter));
