@@ -13,6 +13,7 @@ import { bearer, machineBody, start, type Parsed } from "../kryton.fixture.ts";
 import { renderCloudConfig } from "../model/initialization.ts";
 import { classify } from "../operations/failure.ts";
 import { ProviderError } from "../provider-contract/contract.ts";
+import { keys } from "../store/keyspace.ts";
 import { backendOf, type ClusterStorageClass } from "../storage-inventory/contract.ts";
 import { installedBackends, rate } from "../storage-inventory/inventory.ts";
 
@@ -39,7 +40,13 @@ test("every rule of a creation holds at both of its ends", async () => {
     [
       "labels",
       [{ "a/b:c.d_e-f": "v w" }, { a: "" }, { a: "x".repeat(256) }],
-      [{ "": "x" }, { "a b": "x" }, { a: "x".repeat(257) }, { a: "<" }],
+      [
+        { "": "x" },
+        { "a b": "x" },
+        { a: "x".repeat(257) },
+        { a: "<" },
+        Object.fromEntries(Array.from({ length: 65 }, (_, i) => [`l${i}`, ""])),
+      ],
     ],
     ["initialization.username", ["", "ci", "_x", "a".repeat(32)], ["A", "1a", "a".repeat(33), "a b"]],
     [
@@ -109,6 +116,21 @@ test("a machine has the contract's fields and leaves empty ones out", async () =
     [full.spec.ttlMinutes, full.spec.labels, full.spec.network, full.spec.dockur],
     [60, { a: "b" }, { networkId: "lan" }, { username: "u" }],
   );
+});
+
+test("a damaged record is skipped and reported, and breaks neither lists nor creations", async () => {
+  await using api = await start();
+  const { id } = await api.machine("good");
+  const damaged = await api.machine("damaged");
+  for (const value of ["{", "[]", '{"machine":{"id":7}}']) {
+    await api.store.txn({ success: [{ type: "put", key: keys.machine("default", damaged.id), value }] });
+    const { status, json } = await api.call("GET", "/api/v1/machines");
+    assert.deepEqual([status, json.items.map((item: Parsed) => item.id)], [200, [id]]);
+    assert.equal((await api.call("GET", `/api/v1/machines/${damaged.id}`)).status, 404);
+    assert.equal((await api.call("GET", "/api/v1/summary")).json.machines, 1);
+    assert.equal((await api.call("GET", "/api/v1/jobs")).status, 200);
+  }
+  assert.ok((await api.machine("another")).id);
 });
 
 test("cloud-init is one JSON object that no string breaks out of", () => {
