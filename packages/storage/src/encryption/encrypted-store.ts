@@ -31,7 +31,7 @@ import {
 } from "../contract.ts";
 import { hashPairs } from "../engine/contents-hash.ts";
 import { compareHolds } from "../engine/evaluate.ts";
-import { keysOf, stillSo } from "../engine/observed.ts";
+import { guardedTxn, keysOf, stillSo } from "../engine/observed.ts";
 import { pagesOf } from "../engine/paging.ts";
 import { planRange } from "../engine/request-check.ts";
 import { answerRange } from "../engine/selection.ts";
@@ -89,13 +89,8 @@ export class EncryptedStore implements Store {
     for (let attempt = 0; attempt < maxCompareAttempts; attempt++) {
       const guards: Compare[] = [];
       const sealed = await this.#sealed(request, guards, options);
-      if (guards.length === 0) return this.#openedTxn(await this.below.txn(sealed, options));
-      const guarded = await this.below.txn(
-        { compare: guards, success: [{ type: "txn", ...sealed }] },
-        options,
-      );
-      const inner = guarded.results[0];
-      if (guarded.succeeded && inner?.type === "txn") return this.#openedTxn(inner.txn);
+      const result = await guardedTxn(this.below, guards, sealed, options);
+      if (result) return this.#openedTxn(result);
     }
     throw fault("overloaded", "the compared values kept changing: try again");
   }

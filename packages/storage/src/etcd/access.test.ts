@@ -117,6 +117,21 @@ test("writes are checked with the pair that they replace, in every branch", asyn
   assert.equal((await store.range(prefixRange("/"))).count, 3);
 });
 
+test("a delete of a range is checked whatever its size, and so are transactions as large as they may be", async () => {
+  const key = (i: number): string => `/zone/many/${String(i).padStart(4, "0")}`;
+  for (let i = 0; i < 1_000; i += 128)
+    await zone.txn({
+      compare: [{ key: "/zone/1", target: "version", result: "greater", operand: 0 }],
+      success: Array.from({ length: 128 }, (_, j) => ({ type: "put", key: key(i + j), value: "ok" })),
+      failure: Array.from({ length: 128 }, (_, j) => ({ type: "put", key: key(5_000 + j), value: "ok" })),
+    });
+  writes.length = 0;
+  const { results } = await zone.txn({ success: [{ type: "delete", ...prefixRange("/zone/many/") }] });
+  assert.deepEqual(results, [{ type: "delete", deleted: 1_024, prev: [] }]);
+  assert.equal(writes.length, 1_024);
+  assert.equal((await store.range(prefixRange("/zone/"))).count, 2);
+});
+
 test("a check that waits is repeated when the pair changed meanwhile", async () => {
   await server.close();
   let raced = false;

@@ -19,7 +19,7 @@ import {
   type TxnRequest,
   type TxnResult,
 } from "../contract.ts";
-import { keysOf, stillSo } from "../engine/observed.ts";
+import { guardedTxn, keysOf, nothingNew, stillSo } from "../engine/observed.ts";
 import { pagesOf } from "../engine/paging.ts";
 import { compareHolds } from "../engine/evaluate.ts";
 import { planRange } from "../engine/request-check.ts";
@@ -79,12 +79,8 @@ export async function restrictedTxn(
   const touched = collect(request);
   for (let attempt = 0; attempt < maxWriteAttempts; attempt++) {
     const { guards, decided } = await inspect(store, access, touched, options);
-    const guarded = await store.txn(
-      { compare: guards, success: [{ type: "txn", ...widen(access, request, decided) }] },
-      options,
-    );
-    const inner = guarded.results[0];
-    if (guarded.succeeded && inner?.type === "txn") return project(access, request, inner.txn);
+    const result = await guardedTxn(store, guards, widen(access, request, decided), options);
+    if (result) return project(access, request, result);
   }
   throw fault("overloaded", "the keys kept changing while the write was checked: try again");
 }
@@ -160,7 +156,8 @@ async function inspect(
     const found = await store.range(keysOf(range), options);
     for (const previous of found.kvs)
       await access.checkWrite?.({ key: previous.key, value: undefined, previous, lease: 0n });
-    guards.push(...stillSo(range, found));
+    // A pair that was checked and is gone meanwhile needs not be deleted any more.
+    guards.push(nothingNew(range, found));
   }
   return { guards, decided };
 }
