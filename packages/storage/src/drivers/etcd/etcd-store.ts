@@ -26,6 +26,7 @@ import {
 import { identity } from "../../etcd/call.ts";
 import { hashPairs } from "../../engine/contents-hash.ts";
 import { maxRequestBytes } from "../../engine/request-check.ts";
+import { SharedRead } from "../../engine/shared-read.ts";
 import {
   alarmNames,
   rangeMessage,
@@ -60,6 +61,7 @@ class EtcdStore implements Store {
   readonly #watches = new Set<EtcdWatch>();
   #quirks: Promise<Quirks> | undefined;
   #closed = false;
+  readonly #revision = new SharedRead(() => this.#readRevision());
   readonly #overview: Overview;
   /** This user may not watch the whole key space: the server's own answers must do. */
   #seesOnlyParts = false;
@@ -163,7 +165,11 @@ class EtcdStore implements Store {
     return answer.leases.map((lease) => lease.ID);
   }
 
-  async revision(): Promise<Revision> {
+  revision(): Promise<Revision> {
+    return this.#revision.get();
+  }
+
+  async #readRevision(): Promise<Revision> {
     try {
       // The least a linearizable read can be: one key that need not exist.
       return (await this.range({ key: firstKey, countOnly: true })).revision;

@@ -21,6 +21,7 @@ import type {
   Scanned,
   Session,
 } from "../../engine/backend.ts";
+import { SharedRead } from "../../engine/shared-read.ts";
 import type { Span } from "../../engine/span.ts";
 import { compacted, futureRevision } from "../../faults.ts";
 import { byteaArray, leaseArray } from "./arrays.ts";
@@ -57,6 +58,11 @@ export class PostgresBackend implements Backend {
   readonly #writer: Writer;
   readonly #feed: Feed;
   readonly #pairs = new CachedPairs((name, text, values) => this.#read(name, text, values));
+  readonly #position = new SharedRead(async () => {
+    const position = positionFrom((await this.#read("position", sql.position))[0]);
+    this.#feed.noticed(position);
+    return position;
+  });
   #known: Position;
   #listener: ((changes: readonly Change[] | undefined) => void) | undefined;
 
@@ -96,10 +102,8 @@ export class PostgresBackend implements Backend {
     return this.#known;
   }
 
-  async position(): Promise<Position> {
-    const position = positionFrom((await this.#read("position", sql.position))[0]);
-    this.#feed.noticed(position);
-    return position;
+  position(): Promise<Position> {
+    return this.#position.get();
   }
 
   async scan(scan: Scan, _options?: CallOptions): Promise<Scanned & { at: Revision }> {
