@@ -3,6 +3,7 @@
  */
 import { messageOf, OutboundClient, systemClock, systemNetwork } from "@kontinuum/std";
 import { ExitWith, type Io } from "./io.ts";
+import { indentJson } from "./json-indent.ts";
 
 /** How long a call may take, milliseconds. */
 export const callLimitMs = 30_000;
@@ -75,7 +76,12 @@ export class Target {
 /** The body as JSON with two spaces of indent, or as it came. */
 export function jsonText({ text, json }: Answer): string {
   if (text.trim() === "") return "";
-  return json === undefined ? `${text.trimEnd()}\n` : `${JSON.stringify(json, null, 2)}\n`;
+  return json === undefined ? text : `${indentJson(text)}\n`;
+}
+
+/** An answer made here, of parts of others. */
+export function answerOf(status: number, json: unknown): Answer {
+  return { status, json, text: JSON.stringify(json) };
 }
 
 function parse(text: string): unknown {

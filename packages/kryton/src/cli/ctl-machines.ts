@@ -5,7 +5,7 @@ import { Option, type Command } from "@commander-js/extra-typings";
 import { stringAt } from "@kontinuum/std";
 import { collect, examples, inProject, machinePath, whole, type Context } from "./ctl-context.ts";
 import { createBody, dockurTexts, labelsOf } from "./ctl-create.ts";
-import type { Answer } from "./ctl-http.ts";
+import { answerOf, type Answer } from "./ctl-http.ts";
 import { columns, itemsOf } from "./ctl-tables.ts";
 import { followEvents } from "./ctl-watch.ts";
 import { ExitWith } from "./io.ts";
@@ -227,6 +227,6 @@ async function allPages(page: (cursor?: string) => Promise<Answer>): Promise<Ans
     if (answer.status >= 400) return answer;
     items.push(...itemsOf(answer.json));
     cursor = stringAt(answer.json, "nextCursor");
-    if (cursor === undefined) return { ...answer, json: { items } };
+    if (cursor === undefined) return answerOf(answer.status, { items });
   }
 }

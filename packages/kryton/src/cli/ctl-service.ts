@@ -4,7 +4,7 @@
 import { Option, type Command } from "@commander-js/extra-typings";
 import { at, stringAt, systemClock } from "@kontinuum/std";
 import { examples, inProject, machinePath, type Context } from "./ctl-context.ts";
-import type { Answer } from "./ctl-http.ts";
+import { answerOf, type Answer } from "./ctl-http.ts";
 import { columns, itemsOf, table, type Column } from "./ctl-tables.ts";
 import { followEvents } from "./ctl-watch.ts";
 import { ExitWith } from "./io.ts";
@@ -151,7 +151,7 @@ function addSetup(program: Command, context: Context): void {
       });
       if (answer.status >= 400 || !options.wait) return target.finish(answer);
       const ended = await follow(context);
-      target.finish({ ...ended, json: at(ended.json, "setup") });
+      target.finish(ended.status >= 400 ? ended : answerOf(ended.status, at(ended.json, "setup")));
       if (stringAt(ended.json, "state") !== "succeeded") throw new ExitWith(1);
     });
 }
