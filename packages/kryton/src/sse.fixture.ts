@@ -23,7 +23,14 @@ export function openStream(url: string, headers: Record<string, string> = {}): P
     const request = http.get(url, { headers, agent: false }, (response) => {
       let received = "";
       response.setEncoding("utf8");
-      response.on("data", (chunk: string) => (received += chunk));
+      const ids: string[] = [];
+      let line = "";
+      response.on("data", (chunk: string) => {
+        received += chunk;
+        const lines = (line + chunk).split("\n");
+        line = lines.pop() ?? "";
+        ids.push(...lines.filter((text) => text.startsWith("id: ")).map((text) => text.slice(4)));
+      });
       const ended = new Promise<void>((done) => {
         response.once("close", () => done());
         response.once("error", () => done());
@@ -32,7 +39,7 @@ export function openStream(url: string, headers: Record<string, string> = {}): P
         status: response.statusCode ?? 0,
         headers: response.headers,
         text: () => received,
-        ids: () => [...received.matchAll(/^id: (.+)$/gm)].map((match) => match[1] ?? ""),
+        ids: () => [...ids],
         events: () =>
           [...received.matchAll(/^event: cloudevent\ndata: (.+)$/gm)].map((match) =>
             JSON.parse(match[1] ?? ""),

@@ -21,6 +21,8 @@ const catchUpMs = 5_000;
 /** An event in its place. */
 export interface LoggedEvent {
   readonly event: CloudEvent;
+  /** Its number in this replica's window: one more than that of the event before it. */
+  readonly ordinal: number;
   /** The store's revision at which it was appended. */
   readonly revision: number;
   /** The event as one line of JSON, made once. */
@@ -69,6 +71,11 @@ export class EventLog {
     return this.#window;
   }
 
+  /** Ordinal of the next event. */
+  get next(): number {
+    return this.#base + this.#window.length;
+  }
+
   /** Follows the log until `signal` aborts. `ready` is called once the window is filled. */
   async run(ready: () => void, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
@@ -109,15 +116,29 @@ export class EventLog {
     return { events: this.#window.slice(ordinal - this.#base + 1), exact: true };
   }
 
+  /** The event of an ordinal, while it is in the window. */
+  at(ordinal: number): LoggedEvent | undefined {
+    return this.#window[ordinal - this.#base];
+  }
+
+  /** Events from this ordinal on. */
+  from(ordinal: number): Position {
+    if (ordinal < this.#base) return { events: this.#window, exact: false };
+    return { events: this.#window.slice(ordinal - this.#base), exact: true };
+  }
+
   async #follow(ready: () => void, signal: AbortSignal): Promise<void> {
     const all = prefixRange(keys.event());
     const { kvs, revision } = await this.#store.range({ ...all, sort: { by: "create" } });
     const known = this.#window.at(-1)?.event.id;
     const gap = known !== undefined && !kvs.some((kv) => kv.key.toString("utf8") === keys.event(known));
-    this.#append(
-      kvs.filter((kv) => !this.#index.has(kv.key.toString("utf8").slice(keys.event().length))),
-      gap,
+    // What is older than the window was dropped from it, and is not news now.
+    const newest = this.#window.at(-1)?.revision ?? 0;
+    const fresh = kvs.filter(
+      (kv) =>
+        kv.createRevision >= newest && !this.#index.has(kv.key.toString("utf8").slice(keys.event().length)),
     );
+    this.#append(fresh, gap);
     this.#reach(revision);
     const watch = this.#store.watch({ ...all, startRevision: revision + 1, filters: ["nodelete"], signal });
     this.#watch = watch;
@@ -150,8 +171,9 @@ export class EventLog {
       const event = stored.value;
       const json = JSON.stringify(event);
       const frame = Buffer.from(`id: ${event.id}\nevent: cloudevent\ndata: ${json}\n\n`, "utf8");
-      const logged = { event, revision: kv.createRevision, json, frame };
-      this.#index.set(event.id, this.#base + this.#window.length);
+      const ordinal = this.next;
+      const logged = { event, ordinal, revision: kv.createRevision, json, frame };
+      this.#index.set(event.id, ordinal);
       this.#window.push(logged);
       added.push(logged);
     }

@@ -1,9 +1,10 @@
 /**
- * Server-sent event streams: many subscribers, one encoding.
+ * Server-sent event streams: many subscribers, one encoding, no queues.
  *
- * Events that arrive close together are joined into one buffer per visibility class and written to the
- * raw response. A subscriber that does not read fast enough is cut off, not queued for: it comes back
- * with `Last-Event-ID` and misses nothing that is still in the log.
+ * Events that arrive close together are joined into one buffer per visibility class and written to the raw
+ * response. A subscriber has a position in the log, and a bounded number of bytes on its way. One that does not
+ * read fast enough is left where it is and goes on from the log when its connection has drained; one that reads
+ * nothing at all for a while is cut off, and told after which event to come back.
  */
 import type { Edges, Timer } from "@kontinuum/std";
 import type { CloudEvent } from "../model/event.ts";
@@ -13,8 +14,12 @@ import { sees, visibilityClass } from "./visibility.ts";
 
 /** Time between two comments on an idle stream, milliseconds. */
 export const heartbeatMs = 20_000;
-/** Bytes a subscriber may be behind before it is cut off. */
-export const maxBacklogBytes = 4 * 1024 * 1024;
+/** Bytes on their way to one subscriber before it is left to the log. */
+export const maxOnTheWayBytes = 256 * 1024;
+/** How long a subscriber may read nothing before it is cut off, milliseconds; seen at the next heartbeat. */
+export const stalledMs = 30_000;
+/** How long a subscriber that was cut off has to take what is on its way, milliseconds. */
+const farewellMs = 5_000;
 /** Streams one replica serves at a time. */
 export const maxStreams = 5_000;
 const gatherMs = 10;
@@ -24,7 +29,10 @@ const reconnectMs = 2_000;
 /** The part of a raw response a stream needs. */
 export interface StreamSink {
   write(chunk: Buffer): unknown;
-  end(): unknown;
+  end(chunk?: Buffer): unknown;
+  destroy(): unknown;
+  once(event: "drain", listener: () => void): unknown;
+  /** Bytes written and not yet taken by the connection. */
   readonly writableLength: number;
 }
 
@@ -42,7 +50,10 @@ export interface Subscription {
 
 interface Subscriber extends Subscription {
   readonly group: string;
-  close(): void;
+  /** Ordinal of the next event it gets. */
+  next: number;
+  /** Set while it is served from the log: when it last took something, and how much was on its way then. */
+  behind: { since: number; bytes: number } | undefined;
 }
 
 /** See the module comment. */
@@ -65,6 +76,13 @@ export class StreamHub {
     return this.#subscribers.size;
   }
 
+  /** Bytes written and not yet taken by the connections, of all streams. */
+  get onTheWay(): number {
+    let sum = 0;
+    for (const { sink } of this.#subscribers) sum += sink.writableLength;
+    return sum;
+  }
+
   start(): void {
     this.#unlisten = this.#log.listen((events, gap) => {
       this.#pending.push(...events);
@@ -85,28 +103,27 @@ export class StreamHub {
 
   /** Ends the streams of callers whose credentials no longer hold. */
   recheck(): void {
-    for (const subscriber of this.#subscribers) if (!subscriber.valid()) subscriber.close();
+    for (const subscriber of this.#subscribers) if (!subscriber.valid()) this.#close(subscriber);
   }
 
   /** Adds a stream and writes its preamble. Returns how to remove it. */
   add(subscription: Subscription): () => void {
     this.#flush();
+    const { sink, lastEventId, principal } = subscription;
     const subscriber: Subscriber = {
       ...subscription,
-      group: visibilityClass(subscription.principal),
-      close: () => {
-        this.#subscribers.delete(subscriber);
-        subscription.sink.end();
-      },
+      group: visibilityClass(principal),
+      next: this.#log.next,
+      behind: undefined,
     };
-    subscription.sink.write(Buffer.from(`: kryton event stream\nretry: ${reconnectMs}\n\n`, "utf8"));
-    if (subscription.lastEventId !== undefined) {
-      const { events, exact } = this.#log.after(subscription.lastEventId);
-      if (!exact) subscription.sink.write(gapFrame(events[0]));
-      const frames = events.filter((logged) => wants(subscriber, logged)).map((logged) => logged.frame);
-      if (frames.length > 0) subscription.sink.write(Buffer.concat(frames));
-    }
+    sink.write(Buffer.from(`: kryton event stream\nretry: ${reconnectMs}\n\n`, "utf8"));
     this.#subscribers.add(subscriber);
+    if (lastEventId !== undefined) {
+      const { events, exact } = this.#log.after(lastEventId);
+      if (!exact) sink.write(gapFrame(events[0]));
+      subscriber.next = events[0]?.ordinal ?? this.#log.next;
+      this.#catchUp(subscriber);
+    }
     return () => void this.#subscribers.delete(subscriber);
   }
 
@@ -121,45 +138,99 @@ export class StreamHub {
     const joined = new Map<string, Buffer>();
     for (const subscriber of this.#subscribers) {
       if (!subscriber.valid()) {
-        subscriber.close();
+        this.#close(subscriber);
         continue;
       }
       if (lost) subscriber.sink.write(lost);
+      if (subscriber.behind) continue;
+      if (subscriber.next !== events[0]?.ordinal) {
+        this.#catchUp(subscriber);
+        continue;
+      }
       let chunk: Buffer | undefined;
       if (subscriber.matches) {
-        chunk = Buffer.concat(events.filter((e) => wants(subscriber, e)).map((e) => e.frame));
+        chunk = framesOf(events, subscriber);
       } else {
         chunk = joined.get(subscriber.group);
-        if (!chunk) {
-          chunk = Buffer.concat(
-            events.filter((e) => sees(subscriber.principal, e.event)).map((e) => e.frame),
-          );
-          joined.set(subscriber.group, chunk);
-        }
+        if (!chunk) joined.set(subscriber.group, (chunk = framesOf(events, subscriber)));
       }
+      subscriber.next += events.length;
       if (chunk.length > 0) this.#send(subscriber, chunk);
     }
   }
 
-  #send(subscriber: Subscriber, chunk: Buffer): void {
-    if (subscriber.sink.writableLength > maxBacklogBytes) {
-      this.#edges.log.info("slow event stream was cut off", { caller: subscriber.principal.name });
-      subscriber.close();
-      return;
+  /** Writes what a subscriber has not got yet, as far as its connection takes it. */
+  #catchUp(subscriber: Subscriber): void {
+    const { sink } = subscriber;
+    subscriber.behind = undefined;
+    const position = this.#log.from(subscriber.next);
+    let { events } = position;
+    if (!position.exact) {
+      sink.write(gapFrame(events[0]));
+      subscriber.next = events[0]?.ordinal ?? this.#log.next;
     }
-    subscriber.sink.write(chunk);
+    while (events.length > 0 && !subscriber.behind) {
+      const step = events.slice(0, catchUpStep);
+      events = events.slice(catchUpStep);
+      subscriber.next += step.length;
+      const chunk = framesOf(step, subscriber);
+      if (chunk.length > 0) this.#send(subscriber, chunk);
+    }
+  }
+
+  /** Writes, and leaves the subscriber to the log when too much is on its way. */
+  #send(subscriber: Subscriber, chunk: Buffer): void {
+    const { sink } = subscriber;
+    sink.write(chunk);
+    if (sink.writableLength <= maxOnTheWayBytes) return;
+    subscriber.behind = { since: this.#edges.clock.monotonic(), bytes: sink.writableLength };
+    sink.once("drain", () => {
+      if (!this.#subscribers.has(subscriber)) return;
+      if (subscriber.valid()) this.#catchUp(subscriber);
+      else this.#close(subscriber);
+    });
   }
 
   #beat(): void {
     this.#heartbeat = this.#edges.clock.timer(heartbeatMs, () => {
       const beat = Buffer.from(": keepalive\n\n", "utf8");
       for (const subscriber of this.#subscribers) {
-        if (!subscriber.valid()) subscriber.close();
-        else this.#send(subscriber, beat);
+        if (!subscriber.valid()) this.#close(subscriber);
+        else if (!subscriber.behind) this.#send(subscriber, beat);
+        else this.#checkStalled(subscriber, subscriber.behind);
       }
       this.#beat();
     });
   }
+
+  #checkStalled(subscriber: Subscriber, behind: { since: number; bytes: number }): void {
+    const now = this.#edges.clock.monotonic();
+    const bytes = subscriber.sink.writableLength;
+    if (bytes < behind.bytes) {
+      subscriber.behind = { since: now, bytes };
+      return;
+    }
+    if (now - behind.since < stalledMs) return;
+    this.#edges.log.info("event stream that was not read is cut off", {
+      caller: subscriber.principal.name,
+    });
+    const last = this.#log.at(subscriber.next - 1);
+    this.#close(subscriber, cutFrame(last));
+  }
+
+  /** Ends a stream; whoever does not take the end in time loses the connection. */
+  #close(subscriber: Subscriber, farewell?: Buffer): void {
+    this.#subscribers.delete(subscriber);
+    subscriber.sink.end(farewell);
+    this.#edges.clock.timer(farewellMs, () => subscriber.sink.destroy());
+  }
+}
+
+/** Events put into one write while a subscriber is served from the log. */
+const catchUpStep = 64;
+
+function framesOf(events: readonly LoggedEvent[], subscriber: Subscription): Buffer {
+  return Buffer.concat(events.filter((event) => wants(subscriber, event)).map(({ frame }) => frame));
 }
 
 function wants(subscriber: Subscription, logged: LoggedEvent): boolean {
@@ -173,4 +244,13 @@ function gapFrame(oldest: LoggedEvent | undefined): Buffer {
     ...(oldest ? { oldestId: oldest.event.id, oldestTime: oldest.event.time } : {}),
   });
   return Buffer.from(`event: gap\ndata: ${data}\n\n`, "utf8");
+}
+
+/** Says why a stream ends and where to go on. It has no id, so the client's own last id stays what it is. */
+function cutFrame(last: LoggedEvent | undefined): Buffer {
+  const data = JSON.stringify({
+    reason: "the stream was not read; connect again with Last-Event-ID",
+    ...(last ? { lastEventId: last.event.id } : {}),
+  });
+  return Buffer.from(`event: cut\ndata: ${data}\n\n`, "utf8");
 }

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { systemEdges } from "@kontinuum/std";
-import { bearer, keysFile, start, until } from "../kryton.fixture.ts";
+import { bearer, hurried, keysFile, start, until, type Fixture } from "../kryton.fixture.ts";
 import { openStream, received } from "../sse.fixture.ts";
-import { EventLog } from "./event-log.ts";
-import { maxBacklogBytes, StreamHub } from "./stream-hub.ts";
+import type { EventDraft } from "../model/event.ts";
+import { Change } from "../store/change.ts";
+import { maxOnTheWayBytes } from "./stream-hub.ts";
 
 test("a stream begins with a preamble, then carries events as cloudevent frames, and ends on disconnect", async () => {
   await using api = await start();
@@ -92,23 +94,79 @@ test("a revoked key ends its streams and its access at once", async () => {
   await received(kept, 1);
 });
 
-test("a reader that does not read is cut off, not queued for", () => {
-  const edges = systemEdges();
-  const hub = new StreamHub(new EventLog(Object.create(null), edges), edges);
-  let ended = false;
-  const writes: number[] = [];
-  const sink = {
-    writableLength: 0,
-    write: (chunk: Buffer) => writes.push(chunk.length),
-    end: () => (ended = true),
-  };
-  const principal = { name: "slow", role: "viewer" as const, projects: ["*"] };
-  hub.add({ sink, principal, lastEventId: undefined, valid: () => !ended });
-  sink.writableLength = maxBacklogBytes + 1;
-  assert.equal(hub.size, 1);
-  ended = true;
-  hub.recheck();
-  assert.equal(hub.size, 0);
+/** Appends events of 16 KB to the log until `done`, at most so many. */
+async function flood(api: Fixture, most: number, done: () => boolean): Promise<void> {
+  const padding = "x".repeat(16 * 1024);
+  for (let made = 0; made < most && !done(); made++) {
+    const event: EventDraft = { type: "io.kryton.settings.updated", data: { made, padding } };
+    await new Change().event(event).commit(api.store, api.edges);
+  }
+}
+
+/** A connection that asks for the stream after an event and takes nothing of it. */
+async function silentReader(api: Fixture, after: string): Promise<Socket> {
+  const socket = connect(Number(new URL(api.url).port), "127.0.0.1");
+  socket.pause();
+  socket.write(`GET /api/v1/events/stream HTTP/1.1\r\nHost: localhost\r\nLast-Event-ID: ${after}\r\n\r\n`);
+  await until(() => (api.kryton.services.streams.size === 1 ? true : undefined));
+  return socket;
+}
+
+test("a reader that does not read costs a bounded buffer, then is cut off, and loses nothing", async () => {
+  await using api = await start({ edges: { ...systemEdges(), clock: hurried } });
+  const { streams, events } = api.kryton.services;
+  await api.machine("m");
+  await events.catchUp();
+  const first = events.window[0]?.event.id ?? "";
+  const socket = await silentReader(api, first);
+  let most = 0;
+  try {
+    // The kernel's buffers fill, then the server's, and then no more is written.
+    await flood(api, 4_000, () => (most = Math.max(most, streams.onTheWay)) > maxOnTheWayBytes);
+    await flood(api, 500, () => (most = Math.max(most, streams.onTheWay)) < 0);
+    await until(() => (streams.size === 0 ? true : undefined), 20_000);
+  } finally {
+    socket.destroy();
+  }
+  assert.ok(most > maxOnTheWayBytes, "the reader never fell behind");
+  assert.ok(most < 8 * maxOnTheWayBytes, `${most} bytes waited for one reader`);
+  await using resumed = await openStream(`${api.url}/api/v1/events/stream`, { "last-event-id": first });
+  const all = events.window.slice(1).map(({ event }) => event.id);
+  await until(() => (resumed.ids().length >= all.length ? true : undefined), 20_000);
+  assert.deepEqual(resumed.ids(), all);
+});
+
+test("a slow reader is served from the log at its own pace, exactly, and is not cut off", async () => {
+  await using api = await start();
+  const { streams, events } = api.kryton.services;
+  await api.machine("m");
+  await events.catchUp();
+  const socket = await silentReader(api, events.window[0]?.event.id ?? "");
+  try {
+    await flood(api, 4_000, () => streams.onTheWay > maxOnTheWayBytes);
+    await flood(api, 500, () => false);
+    await events.catchUp();
+    const all = events.window.slice(1).map(({ event }) => event.id);
+    const told: string[] = [];
+    let rest = "";
+    socket.setEncoding("latin1").on("data", (text: string) => {
+      const lines = (rest + text).split("\n");
+      rest = lines.pop() ?? "";
+      told.push(...lines.filter((line) => line.startsWith("id: ")).map((line) => line.slice(4).trim()));
+    });
+    socket.resume();
+    await until(() => (told.length >= all.length ? true : undefined), 20_000);
+    assert.deepEqual(told, all);
+    assert.equal(streams.size, 1);
+  } finally {
+    socket.destroy();
+  }
+});
+
+test("an idle stream carries heartbeats", async () => {
+  await using api = await start({ edges: { ...systemEdges(), clock: hurried } });
+  await using stream = await openStream(`${api.url}/api/v1/events/stream`);
+  await until(() => (stream.text().split(": keepalive\n\n").length > 2 ? true : undefined));
 });
 
 test("history tells the window it covers", async () => {

@@ -7,7 +7,7 @@
  * again (with the same delivery id) and none is lost while it is in the log.
  */
 import { messageOf, type Edges, type OutboundClient } from "@kontinuum/std";
-import type { Store } from "@kontinuum/storage/client";
+import { prefixRange, type Store } from "@kontinuum/storage/client";
 import type { EventLog, LoggedEvent } from "../events/event-log.ts";
 import { formatTime } from "../model/bytes.ts";
 import { Change, type Fence } from "../store/change.ts";
@@ -27,6 +27,8 @@ const longestDelayMs = 5 * 60_000;
 const maxInFlight = 64;
 /** Subjects delivered to at the same time. */
 const maxLanes = 8;
+/** Dead letters of one sink that are kept: the newest. */
+export const maxDeadLetters = 500;
 const saveEveryMs = 500;
 const maxAnswerBytes = 64 * 1024;
 
@@ -147,6 +149,7 @@ export class Delivery {
   async #drain(subject: string, lane: Lane): Promise<void> {
     for (let item = lane.items[0]; item && !this.#signal.aborted; item = lane.items[0]) {
       await this.#deliver(item);
+      if (!item.done) break;
       lane.items.shift();
       this.#advance();
     }
@@ -188,9 +191,7 @@ export class Delivery {
         await pause(edges, ceiling / 2 + edges.random.float() * (ceiling / 2), this.#signal);
       }
     }
-    if (this.#signal.aborted) return;
-    await this.#bury(item.logged, problem);
-    item.done = true;
+    if (!this.#signal.aborted) item.done = await this.#bury(item.logged, problem);
   }
 
   async #attempt(
@@ -222,8 +223,10 @@ export class Delivery {
     }
   }
 
-  async #bury({ event }: LoggedEvent, lastError: string): Promise<void> {
+  /** Keeps an event that could not be delivered; false when this replica may not any more. */
+  async #bury({ event }: LoggedEvent, lastError: string): Promise<boolean> {
     const { store, edges } = this.#options;
+    const sink = this.#destination.id;
     const letter: DeadLetter = {
       eventId: event.id,
       type: event.type,
@@ -233,21 +236,30 @@ export class Delivery {
       at: formatTime(edges.clock.now()),
       event,
     };
-    this.#cursor = { ...this.#cursor, deadLetters: this.#cursor.deadLetters + 1 };
-    this.#dirty = true;
-    edges.log.warn("event could not be delivered", {
-      sink: this.#destination.id,
-      eventId: event.id,
-      problem: lastError,
-    });
-    try {
-      await new Change()
-        .fencedBy(this.#fence)
-        .put(keys.deadLetter(this.#destination.id, event.id), letter)
-        .commit(store, edges);
-    } catch (error) {
-      edges.log.error("dead letter could not be kept", { eventId: event.id, problem: messageOf(error) });
+    edges.log.warn("event could not be delivered", { sink, eventId: event.id, problem: lastError });
+    // The position must not move past an event that is neither delivered nor kept.
+    while (!this.#signal.aborted) {
+      try {
+        const change = new Change().fencedBy(this.#fence).put(keys.deadLetter(sink, event.id), letter);
+        const { kvs } = await store.range({ ...prefixRange(keys.deadLetter(sink)), keysOnly: true });
+        const kept = kvs
+          .map(({ key }) => key.toString("utf8"))
+          .filter((key) => key !== keys.deadLetter(sink, event.id));
+        for (const key of kept.slice(0, Math.max(0, kept.length - maxDeadLetters + 1))) change.delete(key);
+        if (!(await change.commit(store, edges)).succeeded) return false;
+        this.#cursor = { ...this.#cursor, deadLetters: this.#cursor.deadLetters + 1 };
+        this.#dirty = true;
+        return true;
+      } catch (error) {
+        edges.log.error("dead letter could not be kept yet", {
+          sink,
+          eventId: event.id,
+          problem: messageOf(error),
+        });
+        await pause(edges, firstDelayMs, this.#signal);
+      }
     }
+    return false;
   }
 
   #advance(): void {

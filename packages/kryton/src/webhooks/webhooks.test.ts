@@ -3,16 +3,9 @@ import { createHmac } from "node:crypto";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
-import { systemClock, systemEdges, type Clock } from "@kontinuum/std";
+import { systemEdges } from "@kontinuum/std";
 import { CloudEvent, HTTP } from "cloudevents";
-import { bearer, start, until } from "../kryton.fixture.ts";
-
-/** The machine's clock with pauses a hundred times shorter, so that retries do not take minutes. */
-const hurried: Clock = {
-  ...systemClock,
-  timer: (delayMs, callback) => systemClock.timer(delayMs / 100, callback),
-  sleep: (delayMs, signal) => systemClock.sleep(delayMs / 100, signal),
-};
+import { bearer, hurried, start, until } from "../kryton.fixture.ts";
 
 interface Delivery {
   readonly headers: http.IncomingHttpHeaders;

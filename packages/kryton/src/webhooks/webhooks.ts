@@ -12,7 +12,7 @@ import { Documents } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";
 import { pause, type Leadership } from "../store/leadership.ts";
 import type { Sealer } from "../store/sealer.ts";
-import { Delivery, type Destination } from "./delivery.ts";
+import { Delivery, maxDeadLetters, type Destination } from "./delivery.ts";
 import {
   cursorSchema,
   deadLetterSchema,
@@ -25,7 +25,6 @@ import {
   type SinkRecord,
 } from "./sink.ts";
 
-const maxDeadLetters = 500;
 const reloadMs = 1_000;
 
 /** What webhooks are made from. */
