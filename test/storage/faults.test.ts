@@ -25,26 +25,29 @@ async function runFaults(port: number, url: (port: number) => string, seed: numb
   const history = new History();
   const stop = new AbortController();
   let counter = 0;
+  /** Writes begun on each replica. */
+  const begun = [0, 0];
   const clients = replicas.flatMap((store, replica) =>
     Array.from({ length: clientsPerReplica }, (_, id) =>
-      recordedClient(
-        store,
-        history,
-        replica * clientsPerReplica + id,
-        random,
-        stop.signal,
-        () => `v${counter++}`,
-      ),
+      recordedClient(store, history, replica * clientsPerReplica + id, random, stop.signal, () => {
+        begun[replica] = (begun[replica] ?? 0) + 1;
+        return `v${counter++}`;
+      }),
     ),
   );
+  // A fault lasts until the other replica's clients have done something in it.
+  const progress = async (replica: number): Promise<void> => {
+    const target = (begun[replica] ?? 0) + 150;
+    await waitFor("the other replica to go on", () => (begun[replica] ?? 0) >= target, 60_000);
+  };
   const seen: StoreEvent[][] = [[], []];
   const watching = replicas.map((store, i) => follow(store, seen[i] ?? [], stop.signal));
   try {
     for (let fault = 0; fault < faults; fault++) {
       const target = history.finished.length + 40;
       await waitFor("clients to go on", () => history.finished.length >= target, 60_000);
-      const proxy = proxies[random.integer(2)];
-      if (proxy) await disturb(proxy, random.integer(3));
+      const [hit, other] = random.integer(2) === 0 ? [0, 1] : [1, 0];
+      await disturb(proxies[hit], random.integer(3), () => progress(other));
     }
     const target = history.finished.length + 40;
     await waitFor("clients to recover", () => history.finished.length >= target, 60_000);
@@ -81,17 +84,21 @@ async function follow(store: Store, events: StoreEvent[], signal: AbortSignal): 
   while (!signal.aborted) await collect(store, events, signal);
 }
 
-async function disturb(proxy: FlakyProxy, kind: number): Promise<void> {
-  if (kind === 0) proxy.cut();
+async function disturb(
+  proxy: FlakyProxy | undefined,
+  kind: number,
+  passes: () => Promise<void>,
+): Promise<void> {
+  if (kind === 0) proxy?.cut();
   else if (kind === 1) {
-    proxy.pause();
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    proxy.resume();
+    proxy?.pause();
+    await passes();
+    proxy?.resume();
   } else {
-    proxy.refuse(true);
-    proxy.cut();
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    proxy.refuse(false);
+    proxy?.refuse(true);
+    proxy?.cut();
+    await passes();
+    proxy?.refuse(false);
   }
 }
 
