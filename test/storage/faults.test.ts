@@ -37,7 +37,7 @@ async function runFaults(port: number, url: (port: number) => string, seed: numb
   );
   // A fault lasts until the other replica's clients have done something in it.
   const progress = async (replica: number): Promise<void> => {
-    const target = (begun[replica] ?? 0) + 150;
+    const target = (begun[replica] ?? 0) + 60;
     await waitFor("the other replica to go on", () => (begun[replica] ?? 0) >= target, 60_000);
   };
   const seen: StoreEvent[][] = [[], []];
