@@ -130,6 +130,7 @@ test("a reader that does not read costs a bounded buffer, then is cut off, and l
   }
   assert.ok(most > maxOnTheWayBytes, "the reader never fell behind");
   assert.ok(most < 8 * maxOnTheWayBytes, `${most} bytes waited for one reader`);
+  await events.catchUp();
   await using resumed = await openStream(`${api.url}/api/v1/events/stream`, { "last-event-id": first });
   const all = events.window.slice(1).map(({ event }) => event.id);
   await until(() => (resumed.ids().length >= all.length ? true : undefined), 20_000);
