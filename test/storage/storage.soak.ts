@@ -5,8 +5,9 @@
 import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemEdges } from "@kontinuum/std";
+import { seededRandom, systemEdges } from "@kontinuum/std";
 import { compactStore, openStore, prefixRange, verifyStore, type Store } from "@kontinuum/storage";
+import { findEtcd, startEtcd } from "../services/etcd.ts";
 import { findPostgres, startPostgres } from "../services/postgres.ts";
 
 const minutes = Number(process.env["SOAK_MINUTES"] ?? 5);
@@ -23,6 +24,26 @@ function check(what: string, actual: number, bound: number): void {
   process.stdout.write(
     `${ok ? "ok  " : "FAIL"} ${what}: ${(actual / 2 ** 20).toFixed(1)} MiB, at most ${(bound / 2 ** 20).toFixed(1)}\n`,
   );
+}
+
+/** Hashes of what the same program left, by driver. */
+const hashes = new Map<string, string>();
+
+/** The same program on every driver: transactions of puts and deletes over few keys. What it leaves must be the same to the last revision. */
+async function program(name: string, programmed: Store): Promise<void> {
+  const random = seededRandom(42);
+  for (let i = 0; i < 3_000; i++) {
+    const names = new Set(
+      Array.from({ length: 1 + random.integer(8) }, () => `/program/${random.integer(500)}`),
+    );
+    await programmed.txn({
+      success: Array.from(names, (key) =>
+        random.integer(5) === 0 ? { type: "delete", key } : { type: "put", key, value: `${i}` },
+      ),
+    });
+  }
+  const { hash, revision } = await programmed.hash();
+  hashes.set(name, `${hash.toString(16)} at revision ${revision}`);
 }
 
 async function soak(store: Store, sample: () => Promise<void>): Promise<number> {
@@ -63,6 +84,7 @@ const store = await openStore(`sqlite://${path}`, edges, { retention });
 let wal = 0;
 let memory = 0;
 process.stdout.write("SQLite\n");
+await program("sqlite", store);
 await soak(store, async () => {
   wal = Math.max(wal, (await stat(`${path}-wal`)).size);
   memory = process.memoryUsage().rss;
@@ -78,6 +100,7 @@ if (typeof (await findPostgres()) === "string") {
   const postgres = await startPostgres({ autovacuum_naptime: "5s" });
   const replica = await openStore(postgres.url, edges, { retention });
   process.stdout.write("PostgreSQL\n");
+  await program("postgres", replica);
   let largest = 0;
   await soak(replica, async () => {
     largest = Math.max(largest, (await replica.status()).sizeBytes);
@@ -92,4 +115,18 @@ if (typeof (await findPostgres()) === "string") {
   await replica.close();
   await postgres.stop();
 }
+if (typeof (await findEtcd()) === "string") {
+  const etcd = await startEtcd();
+  const remote = await openStore(etcd.url, edges);
+  await program("etcd", remote);
+  await remote.close();
+  await etcd.stop();
+}
+const inMemory = await openStore("memory://", edges);
+await program("memory", inMemory);
+await inMemory.close();
+const same = new Set(hashes.values()).size === 1;
+failed ||= !same;
+for (const [name, hash] of hashes)
+  process.stdout.write(`${same ? "ok  " : "FAIL"} hash on ${name}: ${hash}\n`);
 process.exit(failed ? 1 : 0);
