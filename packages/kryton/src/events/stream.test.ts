@@ -4,10 +4,12 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
 import { systemEdges } from "@kontinuum/std";
+import { prefixRange } from "@kontinuum/storage/client";
 import { bearer, hurried, keysFile, start, until, type Fixture } from "../kryton.fixture.ts";
 import { openStream, received } from "../sse.fixture.ts";
 import type { EventDraft } from "../model/event.ts";
 import { Change } from "../store/change.ts";
+import { keys } from "../store/keyspace.ts";
 import { maxOnTheWayBytes } from "./stream-hub.ts";
 
 test("a stream begins with a preamble, then carries events as cloudevent frames, and ends on disconnect", async () => {
@@ -116,8 +118,7 @@ test("a reader that does not read costs a bounded buffer, then is cut off, and l
   await using api = await start({ edges: { ...systemEdges(), clock: hurried } });
   const { streams, events } = api.kryton.services;
   await api.machine("m");
-  await events.catchUp();
-  const first = events.window[0]?.event.id ?? "";
+  const first = await until(() => events.window[0]?.event.id);
   const socket = await silentReader(api, first);
   let most = 0;
   try {
@@ -130,7 +131,8 @@ test("a reader that does not read costs a bounded buffer, then is cut off, and l
   }
   assert.ok(most > maxOnTheWayBytes, "the reader never fell behind");
   assert.ok(most < 8 * maxOnTheWayBytes, `${most} bytes waited for one reader`);
-  await events.catchUp();
+  const { count } = await api.store.range({ ...prefixRange(keys.event()), countOnly: true });
+  await until(() => (events.window.length === count ? true : undefined));
   await using resumed = await openStream(`${api.url}/api/v1/events/stream`, { "last-event-id": first });
   const all = events.window.slice(1).map(({ event }) => event.id);
   await until(() => (resumed.ids().length >= all.length ? true : undefined), 20_000);
@@ -141,8 +143,7 @@ test("a slow reader is served from the log at its own pace, exactly, and is not 
   await using api = await start();
   const { streams, events } = api.kryton.services;
   await api.machine("m");
-  await events.catchUp();
-  const socket = await silentReader(api, events.window[0]?.event.id ?? "");
+  const socket = await silentReader(api, await until(() => events.window[0]?.event.id));
   try {
     await flood(api, 4_000, () => streams.onTheWay > maxOnTheWayBytes);
     await flood(api, 500, () => false);
