@@ -59,11 +59,19 @@ export function ensure(object: JsonObject, key: string): JsonObject {
   return made;
 }
 
-/** Sets keys that are absent or hold the empty value Go prints for "not set". */
+/**
+ * Sets keys that are absent. An empty text that is there was said by the client (Go's pointer to ""): it is left for the
+ * checks; see {@link setEmptyDefaults}.
+ */
 export function setDefaults(object: JsonObject, values: Readonly<Record<string, unknown>>): void {
   for (const [key, value] of Object.entries(values)) {
     const found = object[key];
-    if (found === undefined || found === null || found === "")
+    if (found === undefined || found === null)
       object[key] = typeof value === "object" ? cloneJson(value) : value;
   }
+}
+
+/** Sets texts that are absent or empty, where Go has no pointer and prints what is not set as "". */
+export function setEmptyDefaults(object: JsonObject, values: Readonly<Record<string, string>>): void {
+  for (const [key, value] of Object.entries(values)) if (text(object, key) === "") object[key] = value;
 }

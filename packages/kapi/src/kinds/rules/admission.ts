@@ -238,7 +238,9 @@ const policyBinding: KindRules = {
   validate(object) {
     const errors: FieldError[] = [];
     const spec = child(object, "spec");
-    if (text(spec, "policyName") === "") errors.push(required("spec.policyName"));
+    const policyName = text(spec, "policyName");
+    if (policyName === "") errors.push(required("spec.policyName"));
+    else dnsName(policyName, "subdomain", "spec.policyName", errors);
     const reference = child(spec, "paramRef");
     if (reference !== undefined) {
       const named = text(reference, "name") !== "";

@@ -147,6 +147,15 @@ const priorityLevel: KindRules = {
     if (type === "Limited" && !has(object, "spec", "limited")) {
       errors.push(required("spec.limited", "must not be empty when type is Limited"));
     }
+    const response = child(object, "spec", "limited", "limitResponse");
+    if (text(response, "type") === "Queue" && !has(response, "queuing")) {
+      errors.push(
+        required(
+          "spec.limited.limitResponse.queuing",
+          "must not be empty if limited.limitResponse.type is Limited",
+        ),
+      );
+    }
     if (type === "Exempt" && has(object, "spec", "limited")) {
       errors.push(forbidden("spec.limited", "must be nil if the type is not Limited"));
     }

@@ -4,7 +4,7 @@
 import { at, type JsonObject } from "@kontinuum/std";
 import { cloneJson } from "../../json/json.ts";
 import type { FieldError, StrategyContext } from "../../resource.ts";
-import { invalid, required } from "../../schema/field-error.ts";
+import { duplicate, invalid, required } from "../../schema/field-error.ts";
 import { child, ensure, has, items, number, text, texts } from "../read.ts";
 import type { KindRules, RuleTable } from "./kind-rules.ts";
 
@@ -57,14 +57,17 @@ const signingRequest: KindRules = {
         invalid("spec.request", "<contents redacted>", "PEM block type must be CERTIFICATE REQUEST"),
       );
     }
-    if (texts(spec, "usages").length === 0) errors.push(required("spec.usages"));
+    const usages = texts(spec, "usages");
+    if (usages.length === 0) errors.push(required("spec.usages"));
+    for (const [index, usage] of usages.entries())
+      if (usages.indexOf(usage) < index) errors.push(duplicate(`spec.usages[${index}]`, usage));
     const signer = text(spec, "signerName");
     if (signer !== "" && !/^[^/]+\.[^/]+\/.+$/.test(signer)) {
       errors.push(
         invalid(
           "spec.signerName",
           signer,
-          'must be a fully qualified domain and path of the form "example.com/signer-name"',
+          "must be a fully qualified domain and path of the form 'example.com/signer-name'",
         ),
       );
     }

@@ -65,6 +65,23 @@ export function labelKey(value: string, path: string, errors: Errors): void {
   for (const why of qualifiedNameErrors(value)) errors.push(invalid(path, value, why));
 }
 
+const maxKeyLength = 253;
+
+/** Why a text is no key of a ConfigMap or Secret. */
+export function configKeyErrors(key: string): string[] {
+  const errors: string[] = [];
+  if (key.length > maxKeyLength) errors.push(`must be no more than ${maxKeyLength} characters`);
+  if (!/^[-._a-zA-Z0-9]+$/.test(key)) {
+    errors.push(
+      "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
+    );
+  }
+  if (key === ".") errors.push("must not be '.'");
+  if (key === "..") errors.push("must not be '..'");
+  else if (key.startsWith("..")) errors.push("must not start with '..'");
+  return errors;
+}
+
 /** A map of labels. */
 export function labelMap(value: unknown, path: string, errors: Errors): void {
   errors.push(...labelErrors(value, path));

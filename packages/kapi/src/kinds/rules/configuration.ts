@@ -6,30 +6,14 @@ import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { forbidden, invalid, required, tooLong } from "../../schema/field-error.ts";
 import { child, ensure, entries, has, isTrue, setDefaults, text, texts } from "../read.ts";
-import { immutable, type Errors } from "./checks.ts";
+import { configKeyErrors, immutable, type Errors } from "./checks.ts";
 import type { KindRules, RuleTable } from "./kind-rules.ts";
 
 /** Most bytes of all values of a ConfigMap or Secret. */
 const maxDataBytes = 1024 * 1024;
-const maxKeyLength = 253;
-
-function keyErrors(key: string): string[] {
-  const errors: string[] = [];
-  if (key.length > maxKeyLength) errors.push(`must be no more than ${maxKeyLength} characters`);
-  if (!/^[-._a-zA-Z0-9]+$/.test(key)) {
-    errors.push(
-      "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
-    );
-  }
-  if (key === ".") errors.push("must not be '.'");
-  if (key === "..") errors.push("must not be '..'");
-  else if (key.startsWith("..")) errors.push("must not start with '..'");
-  return errors;
-}
-
 function checkKeys(data: readonly [string, unknown][], path: string, errors: Errors): void {
   for (const [key] of data)
-    for (const why of keyErrors(key)) errors.push(invalid(`${path}[${key}]`, key, why));
+    for (const why of configKeyErrors(key)) errors.push(invalid(`${path}[${key}]`, key, why));
 }
 
 const base64Bytes = (value: unknown): number =>

@@ -6,6 +6,7 @@ import { duplicate, forbidden, invalid, notSupported, required } from "../../sch
 import { quantityNano } from "../quantity.ts";
 import { child, entries, has, isTrue, items, number, text, texts } from "../read.ts";
 import {
+  configKeyErrors,
   dnsName,
   exactlyOne,
   labelKey,
@@ -189,6 +190,9 @@ function checkEnvironment(container: JsonObject, path: string, errors: Errors): 
       } else if (reference !== undefined) {
         dnsName(text(reference, "name"), "subdomain", `${here}.valueFrom.${key}.name`, errors);
       }
+      const part = text(reference, "key");
+      for (const why of part === "" ? [] : configKeyErrors(part))
+        errors.push(invalid(`${here}.valueFrom.${key}.key`, part, why));
     }
   }
   for (const [index, from] of items(container, "envFrom").entries()) {
@@ -198,7 +202,11 @@ function checkEnvironment(container: JsonObject, path: string, errors: Errors): 
       errors.push(invalid(here, "", "must specify one of: `configMapRef` or `secretRef`"));
     else if (set.length > 1)
       errors.push(invalid(here, "", "may not have more than one field specified at a time"));
-    for (const key of set) if (text(from, key, "name") === "") errors.push(required(`${here}.${key}.name`));
+    for (const key of set) {
+      const name = text(from, key, "name");
+      if (name === "") errors.push(required(`${here}.${key}.name`));
+      else dnsName(name, "subdomain", `${here}.${key}.name`, errors);
+    }
   }
 }
 

@@ -4,16 +4,16 @@
  */
 import type { JsonObject } from "@kontinuum/std";
 import { validateCrd } from "../../crd/validate-crd.ts";
-import { child, ensure, isTrue, items, setDefaults, text } from "../read.ts";
+import { child, ensure, isTrue, items, setDefaults, setEmptyDefaults, text } from "../read.ts";
 import type { RuleTable } from "./kind-rules.ts";
 
 function defaults(object: JsonObject): void {
   const spec = ensure(object, "spec");
   const names = ensure(spec, "names");
   const kind = text(names, "kind");
-  if (kind !== "") setDefaults(names, { singular: kind.toLowerCase(), listKind: `${kind}List` });
+  if (kind !== "") setEmptyDefaults(names, { singular: kind.toLowerCase(), listKind: `${kind}List` });
   const conversion = ensure(spec, "conversion");
-  setDefaults(conversion, { strategy: "None" });
+  setEmptyDefaults(conversion, { strategy: "None" });
   const service = child(conversion, "webhook", "clientConfig", "service");
   if (service !== undefined) setDefaults(service, { port: 443 });
 }

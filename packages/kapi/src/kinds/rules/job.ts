@@ -5,7 +5,18 @@ import { at, type JsonObject } from "@kontinuum/std";
 import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { duplicate, invalid, required } from "../../schema/field-error.ts";
-import { child, ensure, entries, has, isTrue, items, number, setDefaults, text } from "../read.ts";
+import {
+  child,
+  ensure,
+  entries,
+  has,
+  isTrue,
+  items,
+  number,
+  setDefaults,
+  setEmptyDefaults,
+  text,
+} from "../read.ts";
 import {
   immutable,
   labelKey,
@@ -36,11 +47,12 @@ function jobDefaults(object: JsonObject): void {
     podReplacementPolicy: has(spec, "podFailurePolicy") ? "Failed" : "TerminatingOrFailed",
   });
   for (const rule of items(spec, "podFailurePolicy", "rules")) {
-    for (const pattern of items(rule, "onPodConditions")) setDefaults(pattern, { status: "True" });
+    for (const pattern of items(rule, "onPodConditions")) setEmptyDefaults(pattern, { status: "True" });
   }
   const labels = child(spec, "template", "metadata", "labels");
   const metadata = ensure(object, "metadata");
-  if (labels !== undefined && entries(metadata, "labels").length === 0) metadata.labels = { ...labels };
+  // One and the same map, so that what is added to the template's labels below is added here, as upstream.
+  if (labels !== undefined && entries(metadata, "labels").length === 0) metadata.labels = labels;
   podTemplateDefaults(child(spec, "template"));
 }
 
@@ -54,6 +66,9 @@ function generateSelector(object: JsonObject): void {
   const labels = ensure(ensure(ensure(spec, "template"), "metadata"), "labels");
   for (const key of nameLabels) labels[key] ??= name;
   for (const key of uidLabels) labels[key] ??= uid;
+  // A job without labels of its own has those of its pods.
+  const metadata = ensure(object, "metadata");
+  if (entries(metadata, "labels").length === 0) metadata.labels = { ...labels };
   const selector = ensure(spec, "selector");
   ensure(selector, "matchLabels")[uidLabels[0] ?? ""] ??= uid;
 }

@@ -44,7 +44,12 @@ function checkBackend(backend: JsonObject | undefined, path: string, errors: Err
 function checkHost(host: string, path: string, errors: Errors): void {
   if (host === "") return;
   if (ipFamily(host) !== undefined) errors.push(invalid(path, host, "must be a DNS name, not an IP address"));
-  else if (host.includes("*")) {
+  else checkName(host, path, errors);
+}
+
+/** A name, or one with a wildcard for its first part. */
+function checkName(host: string, path: string, errors: Errors): void {
+  if (host.includes("*")) {
     if (!/^\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(host)) {
       errors.push(
         invalid(
@@ -89,10 +94,12 @@ const ingress: KindRules = {
     }
     for (const [index, tls] of items(spec, "tls").entries()) {
       for (const [position, host] of texts(tls, "hosts").entries())
-        checkHost(host, `spec.tls[${index}].hosts[${position}]`, errors);
+        checkName(host, `spec.tls[${index}].hosts[${position}]`, errors);
+      const secret = text(tls, "secretName");
+      if (secret !== "") dnsName(secret, "subdomain", `spec.tls[${index}].secretName`, errors);
     }
-    const name = text(spec, "ingressClassName");
-    if (name !== "") dnsName(name, "subdomain", "spec.ingressClassName", errors);
+    if (has(spec, "ingressClassName"))
+      dnsName(text(spec, "ingressClassName"), "subdomain", "spec.ingressClassName", errors);
     return errors;
   },
   warnings: (object) =>
@@ -247,6 +254,15 @@ export const networkingRules: RuleTable = {
       const cidrs = texts(object, "spec", "cidrs");
       if (cidrs.length === 0) errors.push(required("spec.cidrs", "at least one CIDR required"));
       if (cidrs.length > 2) errors.push(invalid("spec.cidrs", cidrs, "may only hold up to 2 values"));
+      const families = cidrs.map((cidr) => cidrFamily(cidr)).filter((family) => family !== undefined);
+      if (cidrs.length === 2 && families.length === 2 && families[0] === families[1])
+        errors.push(
+          invalid(
+            "spec.cidrs",
+            cidrs,
+            "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64",
+          ),
+        );
       for (const [index, cidr] of cidrs.entries()) {
         if (cidrFamily(cidr) === undefined) errors.push(invalid(`spec.cidrs[${index}]`, cidr, cidrError));
       }

@@ -42,7 +42,11 @@ const node: KindRules = {
         });
       pairs.add(pair);
     }
-    for (const [index, cidr] of texts(object, "spec", "podCIDRs").entries()) {
+    const ranges = texts(object, "spec", "podCIDRs");
+    const families = ranges.map((range) => cidrFamily(range)).filter((family) => family !== undefined);
+    if (ranges.length > 2 || new Set(families).size < families.length)
+      errors.push(invalid("spec.podCIDRs", ranges, "may specify no more than one CIDR for each IP family"));
+    for (const [index, cidr] of ranges.entries()) {
       if (cidrFamily(cidr) === undefined) errors.push(invalid(`spec.podCIDRs[${index}]`, cidr, cidrError));
     }
     return errors;

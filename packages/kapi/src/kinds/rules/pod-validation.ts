@@ -4,6 +4,7 @@
 import type { JsonObject } from "@kontinuum/std";
 import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { child, has, isTrue, items, number, text, texts } from "../read.ts";
+import { labelValueErrors } from "../../registry/names.ts";
 import { dnsName, labelKey, labelMap, labelSelector, labelValues, type Errors } from "./checks.ts";
 import { checkContainers, checkEphemeralContainers } from "./container-validation.ts";
 import { ipError, ipFamily } from "./network-address.ts";
@@ -67,6 +68,9 @@ function checkTolerations(spec: JsonObject | undefined, path: string, errors: Er
         ),
       );
     }
+    if (operator === "" || operator === "Equal")
+      for (const why of labelValueErrors(text(toleration, "value")))
+        errors.push(invalid(`${here}.operator`, text(toleration, "value"), why));
     if (has(toleration, "tolerationSeconds") && effect !== "NoExecute") {
       errors.push(
         invalid(`${here}.effect`, effect, "effect must be 'NoExecute' when `tolerationSeconds` is set"),
@@ -188,6 +192,10 @@ function checkPodTerm(term: JsonObject, path: string, errors: Errors): void {
   if (key !== "") labelKey(key, `${path}.topologyKey`, errors);
 }
 
+const searchDomain = /^[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?(\.[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?)*$/;
+const searchDomainText =
+  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?(\\.[a-z0-9_]([-a-z0-9_]*[a-z0-9_])?)*')";
+
 function checkDns(spec: JsonObject | undefined, path: string, errors: Errors): void {
   const servers = texts(spec, "dnsConfig", "nameservers");
   if (text(spec, "dnsPolicy") === "None") {
@@ -205,6 +213,11 @@ function checkDns(spec: JsonObject | undefined, path: string, errors: Errors): v
   for (const [index, server] of servers.entries()) {
     if (ipFamily(server) === undefined)
       errors.push(invalid(`${path}.dnsConfig.nameservers[${index}]`, server, ipError));
+  }
+  for (const [index, domain] of texts(spec, "dnsConfig", "searches").entries()) {
+    const bare = domain.length > 1 ? domain.replace(/\.$/, "") : domain;
+    if (bare !== "." && !searchDomain.test(bare))
+      errors.push(invalid(`${path}.dnsConfig.searches[${index}]`, domain, searchDomainText));
   }
   for (const [index, option] of items(spec, "dnsConfig", "options").entries()) {
     if (text(option, "name") === "")
@@ -228,7 +241,19 @@ function checkHosts(spec: JsonObject | undefined, path: string, errors: Errors):
   }
 }
 
+const sysctl = /^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$/;
+
 function checkSecurity(context: JsonObject | undefined, path: string, errors: Errors): void {
+  const names = new Set<string>();
+  for (const [index, { name }] of items(context, "sysctls").entries()) {
+    const here = `${path}.sysctls[${index}].name`;
+    if (typeof name !== "string" || name === "") continue;
+    if (name.length > 253 || !sysctl.test(name)) {
+      const form = "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$";
+      errors.push(invalid(here, name, `must have at most 253 characters and match regex ${form}`));
+    } else if (names.has(name)) errors.push(duplicate(here, name));
+    names.add(name);
+  }
   for (const key of ["fsGroup", "runAsUser", "runAsGroup"]) {
     if (!has(context, key)) continue;
     const id = number(context, key);

@@ -5,7 +5,7 @@ import type { JsonObject } from "@kontinuum/std";
 import { equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { invalid, notSupported, required } from "../../schema/field-error.ts";
-import { child, items, setDefaults, text, texts } from "../read.ts";
+import { child, items, setEmptyDefaults, text, texts } from "../read.ts";
 import { dnsName, labelSelector, type Errors } from "./checks.ts";
 import type { KindRules, RuleTable } from "./kind-rules.ts";
 
@@ -87,10 +87,10 @@ const role = (namespaced: boolean): KindRules => ({
 const binding = (namespaced: boolean): KindRules => ({
   defaults(object) {
     const reference = child(object, "roleRef");
-    if (reference !== undefined) setDefaults(reference, { apiGroup: group });
+    if (reference !== undefined) setEmptyDefaults(reference, { apiGroup: group });
     for (const subject of items(object, "subjects")) {
       const kind = text(subject, "kind");
-      if (kind === "User" || kind === "Group") setDefaults(subject, { apiGroup: group });
+      if (kind === "User" || kind === "Group") setEmptyDefaults(subject, { apiGroup: group });
     }
   },
   validate(object) {

@@ -7,7 +7,7 @@ import { at, type JsonObject } from "@kontinuum/std";
 import { cloneJson, equalJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
-import { child, ensure, has, items, number, setDefaults, text, texts } from "../read.ts";
+import { child, ensure, entries, has, items, number, setDefaults, text, texts } from "../read.ts";
 import { dnsName, labelKey, labelMap, oneOf, portNumber, portReference, type Errors } from "./checks.ts";
 import { cidrError, cidrFamily, ipError, ipFamily, specialAddressError } from "./network-address.ts";
 import type { KindRules, RuleTable } from "./kind-rules.ts";
@@ -38,8 +38,11 @@ function serviceDefaults(object: JsonObject): void {
   if (spec.type === "LoadBalancer") setDefaults(spec, { allocateLoadBalancerNodePorts: true });
   const addresses = texts(spec, "clusterIPs");
   if (addresses.length === 0 && text(spec, "clusterIP") !== "") spec.clusterIPs = [spec.clusterIP];
-  else if (text(spec, "clusterIP") === "" && addresses[0] !== undefined) spec.clusterIP = addresses[0];
-  if (spec.clusterIP === "None") familyDefaults(spec, "IPv4");
+  if (spec.clusterIP === "None" && entries(spec, "selector").length === 0) {
+    // Nobody knows of which family the endpoints will be that somebody else writes.
+    if (texts(spec, "ipFamilies").length === 0) spec.ipFamilies = ["IPv4", "IPv6"];
+    setDefaults(spec, { ipFamilyPolicy: "RequireDualStack" });
+  } else if (spec.clusterIP === "None") familyDefaults(spec, "IPv4");
   else if (addresses[0] !== undefined) familyDefaults(spec, ipFamily(addresses[0]) ?? "IPv4");
 }
 
@@ -121,6 +124,17 @@ function checkPorts(spec: JsonObject | undefined, errors: Errors): void {
   }
 }
 
+/** Load balancers ask a port of their own whether a node has endpoints, when only those are to be reached. */
+function checkHealthPort(spec: JsonObject | undefined, errors: Errors): void {
+  const port = number(spec, "healthCheckNodePort");
+  if (port === 0) return;
+  const path = "spec.healthCheckNodePort";
+  if (text(spec, "type") !== "LoadBalancer" || text(spec, "externalTrafficPolicy") !== "Local") {
+    const why = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+    errors.push(invalid(path, port, why));
+  } else portNumber(port, path, errors);
+}
+
 function checkService(object: JsonObject): FieldError[] {
   const errors: FieldError[] = [];
   const spec = child(object, "spec");
@@ -141,8 +155,13 @@ function checkService(object: JsonObject): FieldError[] {
   } else if (type === "NodePort" && text(spec, "clusterIP") === "None") {
     errors.push(invalid("spec.clusterIPs[0]", "None", "may not be set to 'None' for NodePort services"));
   }
-  for (const [index, address] of texts(spec, "clusterIPs").entries()) {
-    if (address !== "None" && ipFamily(address) === undefined) {
+  const addresses = texts(spec, "clusterIPs");
+  if (addresses.length > 0 && text(spec, "clusterIP") === "")
+    errors.push(invalid("spec.clusterIPs", addresses, "must be empty when `clusterIP` is not specified"));
+  if (addresses.length > 1 && addresses.includes("None"))
+    errors.push(invalid("spec.clusterIPs", addresses, "'None' must be the first and only value"));
+  for (const [index, address] of addresses.entries()) {
+    if ((address !== "None" || index > 0) && ipFamily(address) === undefined) {
       errors.push(invalid(`spec.clusterIPs[${index}]`, address, ipError));
     }
   }
@@ -179,6 +198,7 @@ function checkService(object: JsonObject): FieldError[] {
       ),
     );
   }
+  checkHealthPort(spec, errors);
   const distribution = text(spec, "trafficDistribution");
   const distributions = ["PreferClose", "PreferSameNode", "PreferSameZone"];
   if (distribution !== "" && !distributions.includes(distribution)) {
@@ -283,10 +303,11 @@ const endpointSlice: KindRules = {
     }
     for (const [index, endpoint] of items(object, "endpoints").entries()) {
       const addresses = texts(endpoint, "addresses");
-      const hostname = text(endpoint, "hostname");
-      if (hostname !== "") dnsName(hostname, "label", `endpoints[${index}].hostname`, errors);
-      const node = text(endpoint, "nodeName");
-      if (node !== "") dnsName(node, "subdomain", `endpoints[${index}].nodeName`, errors);
+      for (const [key, rule] of [
+        ["hostname", "label"],
+        ["nodeName", "subdomain"],
+      ] as const)
+        if (has(endpoint, key)) dnsName(text(endpoint, key), rule, `endpoints[${index}].${key}`, errors);
       const here = `endpoints[${index}].addresses`;
       if (addresses.length === 0) errors.push(required(here, "must contain at least 1 address"));
       if (addresses.length > 100) {
@@ -300,7 +321,7 @@ const endpointSlice: KindRules = {
         if (type === "FQDN") dnsName(address, "subdomain", `${here}[${position}]`, errors);
         else if (ipFamily(address) === undefined)
           errors.push(invalid(`${here}[${position}]`, address, ipError));
-        else if (type !== "" && ipFamily(address) !== type) {
+        else if ((type === "IPv4" || type === "IPv6") && ipFamily(address) !== type) {
           errors.push(invalid(`${here}[${position}]`, address, `must be an ${type} address`));
         }
       }

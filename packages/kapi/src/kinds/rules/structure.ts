@@ -31,7 +31,7 @@ const open: ReadonlySet<string> = new Set([
   "apimachinery.pkg.apis.meta.v1.LabelSelectorOperator",
 ]);
 
-/** Required texts that may be empty all the same. */
+/** Required texts, and enumerated ones, that may be empty all the same. */
 const mayBeEmpty: ReadonlySet<string> = new Set([
   "api.core.v1.EndpointAddress.ip",
   "api.core.v1.ObjectReference.name",
@@ -48,6 +48,7 @@ const mayBeEmpty: ReadonlySet<string> = new Set([
   "api.core.v1.NodeSelectorRequirement.key",
   "api.core.v1.LimitRangeItem.type",
   "api.rbac.v1.RoleRef.kind",
+  "api.storage.v1.StorageClass.reclaimPolicy",
   "api.rbac.v1.Subject.kind",
   "api.core.v1.TopologySpreadConstraint.whenUnsatisfiable",
 ]);
@@ -139,6 +140,13 @@ function descend(message: Message, value: unknown, path: string, errors: Errors)
 
 function checkText(message: Message, field: Field, value: unknown, path: string, errors: Errors): void {
   if (field.shape === "single") {
+    if (value === "" && field.pointer && !field.required) {
+      const values = enumOf(field);
+      const isFree =
+        values === undefined || values.includes("") || mayBeEmpty.has(`${message.name}.${field.json}`);
+      if (values !== undefined && !isFree) errors.push(notSupported(path, "", supported(field, values)));
+      return;
+    }
     if (value === undefined || value === null || value === "") {
       const name = `${message.name}.${field.json}`;
       if (!field.required || !isText(field) || mayBeEmpty.has(name)) return;

@@ -57,6 +57,7 @@ function checkSource(volume: JsonObject, path: string, errors: Errors): void {
     }
     checkDownward(items(source, "downwardAPI", "items"), `${here}.downwardAPI`, errors);
   }
+  checkProjectedPaths(items(volume, "projected", "sources"), `${path}.projected`, errors);
   checkDownward(items(volume, "downwardAPI", "items"), `${path}.downwardAPI`, errors);
   const hostPath = text(volume, "hostPath", "path");
   if (hostPath.split("/").includes(".."))
@@ -80,6 +81,21 @@ function checkDownward(list: readonly JsonObject[], path: string, errors: Errors
       checkFieldPath(text(item, "fieldRef", "fieldPath"), true, `${path}.fieldRef.fieldPath`, errors);
     } else if (!has(item, "resourceFieldRef")) {
       errors.push(required(path, "one of fieldRef and resourceFieldRef is required"));
+    }
+  }
+}
+
+/** No two sources of a projected volume may write the same file. */
+function checkProjectedPaths(sources: readonly JsonObject[], path: string, errors: Errors): void {
+  const seen = new Set<string>();
+  for (const source of sources) {
+    const files = ["secret", "configMap", "downwardAPI"].flatMap((key) => items(source, key, "items"));
+    const token = child(source, "serviceAccountToken");
+    for (const file of token === undefined ? files : [...files, token]) {
+      const name = text(file, "path");
+      if (name === "") continue;
+      if (seen.has(name)) errors.push(invalid(path, name, "conflicting duplicate paths"));
+      seen.add(name);
     }
   }
 }

@@ -2,10 +2,11 @@
  * Rules of PersistentVolumes, claims, StorageClasses and the CSI kinds.
  */
 import { at, type JsonObject } from "@kontinuum/std";
-import { cloneJson, equalJson } from "../../json/json.ts";
+import { cloneJson, equalJson, stringifyJson } from "../../json/json.ts";
 import type { FieldError } from "../../resource.ts";
 import { timestamp } from "../../registry/metadata.ts";
-import { forbidden, invalid, notSupported, required, tooLong } from "../../schema/field-error.ts";
+import { nameErrors } from "../../registry/names.ts";
+import { duplicate, forbidden, invalid, notSupported, required, tooLong } from "../../schema/field-error.ts";
 import { quantityNano } from "../quantity.ts";
 import { child, ensure, entries, has, items, setDefaults, text, texts } from "../read.ts";
 import { checkNodeTerm } from "./pod-validation.ts";
@@ -36,6 +37,12 @@ export function checkClaimSpec(spec: JsonObject | undefined, path: string, error
   }
   const storageClass = text(spec, "storageClassName");
   if (storageClass !== "") dnsName(storageClass, "subdomain", `${path}.storageClassName`, errors);
+}
+
+/** Checks the name of a CSI driver. */
+function checkDriverName(name: string, path: string, errors: Errors): void {
+  if (name.length > 63) errors.push(tooLong(path, 63));
+  for (const why of nameErrors(name.toLowerCase(), "subdomain")) errors.push(invalid(path, name, why));
 }
 
 /** Keys of a volume spec that are not its source. */
@@ -88,8 +95,7 @@ const volume: KindRules = {
     for (const extra of sources.slice(1))
       errors.push(forbidden(`spec.${extra}`, "may not specify more than 1 volume type"));
     const driver = text(spec, "csi", "driver");
-    if (driver.length > 63) errors.push(tooLong("spec.csi.driver", 63));
-    if (driver !== "") dnsName(driver.toLowerCase(), "subdomain", "spec.csi.driver", errors);
+    if (driver !== "") checkDriverName(driver, "spec.csi.driver", errors);
     const class_ = text(spec, "storageClassName");
     if (class_ !== "") dnsName(class_, "subdomain", "spec.storageClassName", errors);
     if (has(spec, "local") && !has(spec, "nodeAffinity")) {
@@ -210,11 +216,28 @@ const storageClass: KindRules = {
       });
     const provisioner = text(object, "provisioner");
     if (provisioner !== "") labelKey(provisioner.toLowerCase(), "provisioner", errors);
+    const topologies = new Set<string>();
     for (const [index, term] of items(object, "allowedTopologies").entries()) {
+      const listed = new Map(
+        items(term, "matchLabelExpressions").map((expression) => [
+          text(expression, "key"),
+          texts(expression, "values").toSorted(),
+        ]),
+      );
+      const whole = stringifyJson([...listed].toSorted());
+      if (listed.size === 0 || topologies.has(whole))
+        errors.push(duplicate(`allowedTopologies[${index}].matchLabelExpressions`, ""));
+      topologies.add(whole);
+      const keys = new Set<string>();
       for (const [position, expression] of items(term, "matchLabelExpressions").entries()) {
         const here = `allowedTopologies[${index}].matchLabelExpressions[${position}]`;
-        labelKey(text(expression, "key"), `${here}.key`, errors);
-        if (texts(expression, "values").length === 0) errors.push(required(`${here}.values`));
+        const [key, values] = [text(expression, "key"), texts(expression, "values")];
+        labelKey(key, `${here}.key`, errors);
+        if (keys.has(key)) errors.push(duplicate(`${here}.key`, key));
+        keys.add(key);
+        if (values.length === 0) errors.push(required(`${here}.values`));
+        for (const [place, value] of values.entries())
+          if (values.indexOf(value) < place) errors.push(duplicate(`${here}.values[${place}]`, value));
       }
     }
     const policy = text(object, "reclaimPolicy");
@@ -247,6 +270,14 @@ export const volumeRules: RuleTable = {
   "v1/PersistentVolumeClaim": claim,
   "storage.k8s.io/v1/StorageClass": storageClass,
   "storage.k8s.io/v1/VolumeAttributesClass": {
+    validate(object) {
+      const errors: FieldError[] = [];
+      const driver = text(object, "driverName");
+      if (driver !== "") labelKey(driver.toLowerCase(), "driverName", errors);
+      if (entries(object, "parameters").length === 0)
+        errors.push(required("parameters", "must contain at least one key/value pair"));
+      return errors;
+    },
     validateUpdate(object, old) {
       const errors: FieldError[] = [];
       for (const key of ["driverName", "parameters"]) {
@@ -275,9 +306,25 @@ export const volumeRules: RuleTable = {
       return errors;
     },
   },
+  "storage.k8s.io/v1/CSINode": {
+    validate(object) {
+      const errors: FieldError[] = [];
+      const names = new Set<string>();
+      for (const [index, driver] of items(object, "spec", "drivers").entries()) {
+        const here = `spec.drivers[${index}].name`;
+        const name = text(driver, "name");
+        if (name !== "") checkDriverName(name, here, errors);
+        if (names.has(name)) errors.push(duplicate(here, name));
+        names.add(name);
+      }
+      return errors;
+    },
+  },
   "storage.k8s.io/v1/CSIStorageCapacity": {
     validate(object) {
       const errors: FieldError[] = [];
+      const storageClass = text(object, "storageClassName");
+      dnsName(storageClass, "subdomain", "storageClassName", errors);
       for (const key of ["capacity", "maximumVolumeSize"]) {
         if (has(object, key)) nonNegativeQuantity(object[key], key, errors);
       }
@@ -292,6 +339,14 @@ export const volumeRules: RuleTable = {
   },
   "storage.k8s.io/v1/VolumeAttachment": {
     validate(object) {
+      const errors: FieldError[] = [];
+      const attacher = text(object, "spec", "attacher");
+      if (attacher !== "") checkDriverName(attacher, "spec.attacher", errors);
+      for (const path of [["nodeName"], ["source", "persistentVolumeName"]]) {
+        const name = text(object, "spec", ...path);
+        if (name !== "") dnsName(name, "subdomain", ["spec", ...path].join("."), errors);
+      }
+      if (errors.length > 0) return errors;
       const source = child(object, "spec", "source");
       const named = text(source, "persistentVolumeName") !== "";
       const inline = has(source, "inlineVolumeSpec");

@@ -181,7 +181,7 @@ test("a StatefulSet mounts its claims, and little of it may change", () => {
   assert.equal(at(old, "spec", "podManagementPolicy"), "OrderedReady");
   assert.deepEqual(at(old, "spec", "updateStrategy"), {
     type: "RollingUpdate",
-    rollingUpdate: { partition: 0, maxUnavailable: 1 },
+    rollingUpdate: { partition: 0 },
   });
   assert.deepEqual(at(old, "spec", "persistentVolumeClaimRetentionPolicy"), {
     whenDeleted: "Retain",

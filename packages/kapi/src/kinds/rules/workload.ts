@@ -166,8 +166,7 @@ function statefulSetDefaults(object: JsonObject): void {
   setDefaults(spec, { replicas: 1, podManagementPolicy: "OrderedReady", revisionHistoryLimit: 10 });
   const strategy = ensure(spec, "updateStrategy");
   setDefaults(strategy, { type: "RollingUpdate" });
-  if (strategy.type === "RollingUpdate")
-    setDefaults(ensure(strategy, "rollingUpdate"), { partition: 0, maxUnavailable: 1 });
+  if (strategy.type === "RollingUpdate") setDefaults(ensure(strategy, "rollingUpdate"), { partition: 0 });
   setDefaults(ensure(spec, "persistentVolumeClaimRetentionPolicy"), {
     whenDeleted: "Retain",
     whenScaled: "Retain",
