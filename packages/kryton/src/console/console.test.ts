@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { systemEdges, systemNetwork } from "@kontinuum/std";
 import { openStore } from "@kontinuum/storage/client";
-import { WebSocket } from "ws";
+import { WebSocket, WebSocketServer } from "ws";
 import { bearer, keysFile, start, until, type Fixture } from "../kryton.fixture.ts";
 import type { ConsoleTarget, Provider } from "../provider-contract/contract.ts";
 import { DemoProvider } from "../providers/demo/demo-provider.ts";
@@ -80,6 +80,93 @@ test("a web console is proxied in a sandbox, without our credentials and without
     const gone = await api.call("GET", script);
     assert.equal(gone.status, 502);
     assert.equal(gone.json.error.code, "CONSOLE_UNAVAILABLE");
+  });
+});
+
+test("what a web console's page changes is passed on for operators; its WebSocket goes both ways, for viewers only outwards", async () => {
+  const seen: { method: string; url: string; body: string; authorization: string | undefined }[] = [];
+  const received: string[] = [];
+  const upstream = http.createServer((incoming, outgoing) => {
+    let body = "";
+    incoming.on("data", (chunk: Buffer) => (body += chunk.toString()));
+    incoming.on("end", () => {
+      const { method = "", url = "", headers } = incoming;
+      seen.push({ method, url, body, authorization: headers.authorization });
+      outgoing.writeHead(201).end("made");
+    });
+  });
+  const sockets = new WebSocketServer({
+    server: upstream,
+    handleProtocols: (offered) => (offered.has("binary") ? "binary" : false),
+  });
+  sockets.on("connection", (socket, request) => {
+    socket.send(Buffer.from("RFB 003.008\n"));
+    socket.send(
+      `hello ${request.url} ${request.headers.authorization ?? "nobody"} ${request.headers.cookie ?? ""}`,
+    );
+    socket.on("message", (data) => received.push(Buffer.isBuffer(data) ? data.toString("latin1") : ""));
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, "127.0.0.1", resolve));
+  const upstreamUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+  await withConsole({ kind: "web", upstreamUrl }, async (api, id) => {
+    const path = `/api/v1/machines/${id}/console/api/clip?project=ci&x=1`;
+    for (const method of ["POST", "PUT", "PATCH", "DELETE"]) {
+      const made = await api.call(method, path, "text", bearer("op"));
+      assert.deepEqual([made.status, made.text], [201, "made"], method);
+      assert.equal((await api.call(method, path, "text", bearer("view"))).status, 403, method);
+      assert.equal((await api.call(method, path, "text")).status, 401, method);
+    }
+    assert.deepEqual(seen[0], {
+      method: "POST",
+      url: "/api/clip?x=1",
+      body: "text",
+      authorization: undefined,
+    });
+    assert.equal(seen.length, 4);
+
+    const open = async (
+      who: string,
+      headers: Record<string, string> = {},
+    ): Promise<{ socket: WebSocket; texts: string[] }> => {
+      const { ticket } = (
+        await api.call("POST", `/api/v1/machines/${id}/console-ticket?project=ci`, undefined, bearer(who))
+      ).json;
+      const url = `${api.url.replace("http", "ws")}/api/v1/machines/${id}/console/~${ticket}/websockify?a=b`;
+      const socket = new WebSocket(url, ["binary"], {
+        headers: { origin: "null", cookie: "mine=1", ...headers },
+      });
+      const texts: string[] = [];
+      socket.on("message", (data) => texts.push(Buffer.isBuffer(data) ? data.toString() : ""));
+      await new Promise((resolve, reject) => {
+        socket.once("open", resolve);
+        socket.once("error", reject);
+      });
+      return { socket, texts };
+    };
+    const operator = await open("op");
+    assert.equal(operator.socket.protocol, "binary");
+    await until(() => (operator.texts.length === 2 ? true : undefined));
+    assert.deepEqual(
+      operator.texts,
+      ["RFB 003.008\n", "hello /websockify?a=b nobody "],
+      "no credentials of ours",
+    );
+    operator.socket.send("text of an operator");
+    await until(() => (received.includes("text of an operator") ? true : undefined));
+    const viewer = await open("view");
+    await until(() => (viewer.texts.length === 2 ? true : undefined));
+    viewer.socket.send("text of a viewer");
+    viewer.socket.send(Buffer.concat([hello, key, update]));
+    const passed = Buffer.concat([hello, update]).toString("latin1");
+    await until(() => (received.join("").endsWith(passed) ? true : undefined));
+    assert.ok(!received.includes("text of a viewer"));
+    operator.socket.close();
+    viewer.socket.close();
+    await assert.rejects(open("op", { origin: "https://evil.example" }));
+    await new Promise((resolve) => sockets.close(resolve));
+    upstream.closeAllConnections();
+    await new Promise((resolve) => upstream.close(resolve));
+    await assert.rejects(open("op"), /502/);
   });
 });
 

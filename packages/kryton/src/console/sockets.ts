@@ -1,5 +1,5 @@
 /**
- * The VNC console as a WebSocket: an upgrade that passes the same checks as every request, then frames both
+ * Consoles as WebSockets, VNC and those of proxied web consoles: an upgrade that passes the same checks as every request, then frames both
  * ways until one side ends or the caller's rights do.
  */
 import type { IncomingMessage } from "node:http";
@@ -12,6 +12,8 @@ import { consoleTarget } from "../http/routes/console.ts";
 import type { Services } from "../http/services.ts";
 import { KrytonError, toKrytonError } from "../model/errors.ts";
 import { hasRole, type Principal } from "../model/principal.ts";
+import type { ConsoleTarget } from "../provider-contract/contract.ts";
+import { bytesOf, openWebSide, vncSide, type GuestSide } from "./guest-side.ts";
 import { ViewOnlyFilter } from "./rfb-filter.ts";
 
 /** Consoles one replica serves at a time. */
@@ -20,15 +22,17 @@ export const maxConsoles = 500;
 const maxBuffered = 1024 * 1024;
 const recheckMs = 2_000;
 const maxPayload = 4 * 1024 * 1024;
-const vncPath = /^\/api\/v1\/machines\/([^/?]+)\/vnc$/;
+const socketPath = /^\/api\/v1\/machines\/([^/?]+)\/(?:vnc|console(?:\/.*)?)$/;
+/** The ticket in the path of a proxied page: such a page runs without an origin, the ticket is all it has. */
+const ticketPath = /^\/api\/v1\/machines\/[^/?]+\/console\/~/;
 
 /** The WebSocket side, loaded with the first console: many installations never open one. */
-async function webSocketServer(): Promise<WebSocketServer> {
+async function webSocketServer(protocol: string): Promise<WebSocketServer> {
   const { WebSocketServer } = await import("ws");
   return new WebSocketServer({
     noServer: true,
     maxPayload,
-    handleProtocols: (offered) => (offered.has("binary") ? "binary" : false),
+    handleProtocols: (offered) => (offered.has(protocol) ? protocol : false),
   });
 }
 
@@ -36,7 +40,6 @@ async function webSocketServer(): Promise<WebSocketServer> {
 export class ConsoleSockets {
   readonly #services: Services;
   readonly #pipeline: Pipeline;
-  #server: Promise<WebSocketServer> | undefined;
   readonly #open = new Set<WebSocket>();
 
   constructor(services: Services, pipeline: Pipeline) {
@@ -54,10 +57,7 @@ export class ConsoleSockets {
       if (this.#open.size >= maxConsoles)
         throw new KrytonError("CONSOLE_UNAVAILABLE", "too many consoles are open");
       const target = await consoleTarget(this.#services, project, machineId);
-      if (target.kind !== "vnc")
-        throw new KrytonError("UNSUPPORTED", "this machine has a web console, no VNC");
-      const abort = new AbortController();
-      const guest = await target.connect(abort.signal);
+      const guest = await openGuest(target, incoming, machineId);
       this.#services.edges.log.info("audit", {
         user: principal.name,
         role: principal.role,
@@ -67,7 +67,7 @@ export class ConsoleSockets {
         address: incoming.socket.remoteAddress ?? "",
         request_id: requestId,
       });
-      const server = await (this.#server ??= webSocketServer());
+      const server = await webSocketServer(guest.protocol);
       server.handleUpgrade(incoming, socket, head, (browser) => this.#relay(browser, guest, principal));
     } catch (thrown) {
       refuse(socket, thrown, requestId);
@@ -77,7 +77,6 @@ export class ConsoleSockets {
   /** Ends every console. */
   stop(): void {
     for (const browser of this.#open) browser.close(1001);
-    void this.#server?.then((server) => server.close());
   }
 
   async #admit(
@@ -85,14 +84,14 @@ export class ConsoleSockets {
     requestId: string,
   ): Promise<{ machineId: string; project: string; principal: Principal }> {
     const url = new URL(incoming.url ?? "/", "http://localhost");
-    const machineId = vncPath.exec(url.pathname)?.[1];
+    const machineId = socketPath.exec(url.pathname)?.[1];
     if (machineId === undefined) throw new KrytonError("NOT_FOUND", "there is no socket at this path");
     const principal = await this.#pipeline.admitSocket(incoming, requestId);
     const project = this.#pipeline.projectFor(principal, "viewer", url.searchParams.get("project"));
     return { machineId: decodeURIComponent(machineId), project, principal };
   }
 
-  #relay(browser: WebSocket, guest: Duplex, principal: Principal): void {
+  #relay(browser: WebSocket, guest: GuestSide, principal: Principal): void {
     this.#open.add(browser);
     const { authenticator, edges } = this.#services;
     const filter = hasRole(principal, "operator") ? undefined : new ViewOnlyFilter();
@@ -100,7 +99,7 @@ export class ConsoleSockets {
     const end = (): void => {
       timer.clear();
       this.#open.delete(browser);
-      guest.destroy();
+      guest.close();
       browser.close(1000);
     };
     const recheck = (): void => {
@@ -108,21 +107,22 @@ export class ConsoleSockets {
       timer = edges.clock.timer(recheckMs, recheck);
     };
     timer = edges.clock.timer(recheckMs, recheck);
-    guest.on("data", (chunk: Buffer) => {
-      browser.send(chunk, { binary: true }, () => {
-        if (guest.isPaused() && browser.bufferedAmount < maxBuffered) guest.resume();
+    guest.listen((bytes, binary) => {
+      browser.send(bytes, { binary }, () => {
+        if (browser.bufferedAmount < maxBuffered) guest.resume();
       });
       if (browser.bufferedAmount > maxBuffered) guest.pause();
-    });
-    browser.on("message", (data: Buffer | ArrayBuffer | Buffer[]) => {
-      const bytes = Array.isArray(data)
-        ? Buffer.concat(data)
-        : Buffer.isBuffer(data)
-          ? data
-          : Buffer.from(data);
+    }, end);
+    browser.on("message", (data, binary) => {
       try {
-        const passed = filter ? filter.push(bytes) : bytes;
-        if (passed.length > 0) guest.write(passed);
+        // A viewer's text is no RFB: it could mean anything to what is behind, so it goes nowhere.
+        if (filter && !binary) return;
+        const passed = filter ? filter.push(bytesOf(data)) : bytesOf(data);
+        if (passed.length === 0) return;
+        guest.send(passed, binary, () => {
+          if (browser.isPaused && guest.waiting() < maxBuffered) browser.resume();
+        });
+        if (guest.waiting() > maxBuffered) browser.pause();
       } catch (error) {
         edges.log.info("console client was cut off", { problem: messageOf(error) });
         end();
@@ -130,9 +130,22 @@ export class ConsoleSockets {
     });
     browser.once("close", end);
     browser.once("error", end);
-    guest.once("close", end);
-    guest.once("error", end);
   }
+}
+
+/** The guest's end of the console that a path asks for. */
+async function openGuest(
+  target: ConsoleTarget,
+  incoming: IncomingMessage,
+  machineId: string,
+): Promise<GuestSide> {
+  const isVnc = !(incoming.url ?? "").split("?", 1)[0]?.includes("/console");
+  if (target.kind === "web") {
+    if (isVnc) throw new KrytonError("UNSUPPORTED", "this machine has a web console, no VNC");
+    return openWebSide(incoming, machineId, target.upstreamUrl);
+  }
+  if (!isVnc) throw new KrytonError("UNSUPPORTED", "this machine has a VNC console, no web console");
+  return vncSide(await target.connect(new AbortController().signal));
 }
 
 /** Whether what let the caller in still stands; behind a ticket it is the one who asked for it. */
@@ -143,7 +156,7 @@ function holds(authenticator: Authenticator, principal: Principal): boolean {
 /** A page elsewhere must not open a console with this browser's cookies. */
 function checkOrigin(incoming: IncomingMessage, allowed: readonly string[]): void {
   const { origin, host } = incoming.headers;
-  if (origin === undefined) return;
+  if (origin === undefined || (origin === "null" && ticketPath.test(incoming.url ?? ""))) return;
   const same = URL.canParse(origin) && new URL(origin).host.toLowerCase() === host?.toLowerCase();
   if (same || allowed.some((entry) => entry !== "*" && entry.toLowerCase() === origin.toLowerCase())) return;
   throw new KrytonError("FORBIDDEN", "the console was opened from another origin");

@@ -5,7 +5,7 @@
  * of ours and can set no cookie. A page in such a sandbox sends no cookies, so the ticket travels in the
  * path: the entrance redirects to `console/~<ticket>/`, and relative addresses keep it.
  */
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http";
+import type { ClientRequest, IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { http, messageOf } from "@kontinuum/std";
 import { KrytonError } from "../model/errors.ts";
 import type { Services } from "../http/services.ts";
@@ -13,6 +13,7 @@ import { alreadySent } from "../http/reply.ts";
 import type { Call, Outcome } from "../http/route.ts";
 
 const limitMs = 60_000;
+const maxBodyBytes = 64 * 1024 * 1024;
 const sandbox = "sandbox allow-scripts allow-forms allow-pointer-lock; frame-ancestors 'self'";
 const droppedParameters = ["console_ticket", "project", "format"];
 const notForwarded = new Set(["authorization", "cookie", "host", "connection", "x-kryton-proxy-secret"]);
@@ -41,6 +42,16 @@ export function forwardedHeaders(incoming: IncomingHttpHeaders, host: string): O
   return { ...headers, host };
 }
 
+/** Passes a body on, up to a limit: a longer one cuts the call. */
+function sendBody(incoming: IncomingMessage, request: ClientRequest): void {
+  let size = 0;
+  incoming.on("data", (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > maxBodyBytes) request.destroy(new Error(`the body is larger than ${maxBodyBytes} bytes`));
+  });
+  incoming.pipe(request);
+}
+
 /** Proxies one request. */
 export async function proxyConsole(
   call: Call<undefined>,
@@ -51,7 +62,8 @@ export async function proxyConsole(
   const machineId = params["id"] ?? "";
   const url = incoming.url ?? "";
   const path = url.split("?", 1)[0] ?? "";
-  if (!path.includes("/console/~")) {
+  const reads = incoming.method === "GET" || incoming.method === "HEAD";
+  if (reads && !path.includes("/console/~")) {
     const { ticket } = await services.tickets.issue({ project, machineId, principal }, incoming, (cookie) =>
       outgoing.setHeader("Set-Cookie", cookie),
     );
@@ -91,6 +103,7 @@ export async function proxyConsole(
       else reject(new KrytonError("CONSOLE_UNAVAILABLE", "the machine's console does not answer", { cause }));
     });
     outgoing.once("close", () => request.destroy());
-    request.end();
+    if (reads) request.end();
+    else sendBody(incoming, request);
   });
 }

@@ -12,7 +12,7 @@ import type { ConsoleTarget } from "../../provider-contract/contract.ts";
 import { limited } from "../../provider-contract/limited.ts";
 import { projectParameter } from "../parameters.ts";
 import { ok, type Reply } from "../reply.ts";
-import { route, type Call, type Outcome, type Route } from "../route.ts";
+import { route, type Call, type Method, type Outcome, type Route } from "../route.ts";
 import type { Services } from "../services.ts";
 import { idOf } from "./machines.ts";
 
@@ -72,14 +72,15 @@ export function consoleRoutes(services: Services): Route[] {
       name: target.name,
     });
   };
-  const console = (suffix: string): Route =>
+  const console = (suffix: string, method: Method = "GET"): Route =>
     route(
       {
-        method: "GET",
+        method,
         path: `${path}/console${suffix}`,
         group,
         summary: "The console: a page, a proxied viewer, or where the VNC socket is.",
-        access: { kind: "console", role: "viewer" },
+        // Whatever changes something behind the console is as good as its keyboard.
+        access: { kind: "console", role: method === "GET" ? "viewer" : "operator" },
         query,
         hidden: suffix !== "",
         answers: { 200: { description: "The target of a VNC console.", schema: targetSchema } },
@@ -115,6 +116,7 @@ export function consoleRoutes(services: Services): Route[] {
     ),
     console(""),
     console("/{rest}"),
+    ...(["POST", "PUT", "PATCH", "DELETE"] as const).map((method) => console("/{rest}", method)),
     route(
       {
         method: "GET",
