@@ -273,6 +273,11 @@ export const checks: readonly { readonly what: string; readonly text: string }[]
       AND NOT EXISTS (SELECT 1 FROM kontinuum_log n WHERE n.key = l.key AND n.rev > l.rev) LIMIT 100`,
   },
   {
+    what: "a lease that differs between a live key and its log entry",
+    text: `SELECT h.key FROM kontinuum_head h JOIN kontinuum_log l ON l.rev = h.rev AND l.sub = h.sub
+      WHERE h.lease <> l.lease LIMIT 100`,
+  },
+  {
     what: "a log entry with impossible revisions",
     text: `SELECT key FROM kontinuum_log WHERE rev > (SELECT revision FROM kontinuum_meta)
       OR (version > 0 AND created > rev) OR version < 0 LIMIT 100`,
