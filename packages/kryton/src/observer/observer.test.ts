@@ -48,3 +48,47 @@ test("what changed outside is seen, told once, adopted or reported missing", asy
   assert.equal(types.filter((type: string) => type === "io.kryton.machine.failed").length, 1);
   await session.stop();
 });
+
+test("old news of a machine that was changed or deleted meanwhile changes nothing; what a late call left is removed", async () => {
+  await using api = await start();
+  const { store, edges } = api;
+  const stopped = await api.machine("stopped");
+  const deleted = await api.machine("deleted");
+  const session = new ReplicaSession(store, edges);
+  const key = "/kryton/leaders/test";
+  const { revision } = await new Change().absent(key).put(key, {}).commit(store, edges);
+  const never = new AbortController().signal;
+  const observer = (provider: DemoProvider): Observer =>
+    new Observer({
+      store,
+      edges,
+      leadership: new Leadership(store, edges, session),
+      provider,
+      projects: () => ["default"],
+    });
+  /** Tells what it saw only after both machines were changed. */
+  class Late extends DemoProvider {
+    override async *inventory(): ReturnType<DemoProvider["inventory"]> {
+      const seen = await Array.fromAsync(super.inventory());
+      assert.equal((await api.call("POST", `/api/v1/machines/${stopped.id}/stop`)).status, 200);
+      assert.equal((await api.call("DELETE", `/api/v1/machines/${deleted.id}`)).status, 204);
+      yield* seen;
+    }
+  }
+  const before = (await api.call("GET", "/api/v1/events")).json.items.length;
+  await observer(new Late({ store, edges })).look({ key, revision }, never);
+  const { items } = (await api.call("GET", "/api/v1/machines")).json;
+  assert.deepEqual(
+    items.map((m: { id: string; state: string }) => [m.id, m.state]),
+    [[stopped.id, "stopped"]],
+  );
+  assert.equal((await api.call("GET", "/api/v1/events")).json.items.length, before + 2);
+
+  // A process that was cut off makes the guest of a machine that is gone by now.
+  const provider = new DemoProvider({ store, edges });
+  await provider.create({ ...requestFor("debian-13", "deleted", "default"), id: deleted.id }, patientCall);
+  await observer(provider).look({ key, revision }, never);
+  assert.equal(await provider.observe({ ...deleted, providerRef: deleted.providerRef }), undefined);
+  assert.equal((await api.call("GET", "/api/v1/machines")).json.items.length, 1);
+  await session.stop();
+});

@@ -98,7 +98,8 @@ export async function failure(
       }
       if (record.desired === "deleted" && operation.kind !== "delete") return record;
       const machine = afterFailure(record.machine, operation, seen, message, nowMs);
-      if (machine.state === "failed") change.event(stateEvent(machine));
+      // No action tells of the state it left behind: that has to be told by itself.
+      if (machine.state !== record.machine.state) change.event(stateEvent(machine));
       if (operation.kind !== "delete") return { ...record, machine };
       const kept: MachineRecord = { ...record, desired: "stopped", machine };
       return operation.parameters.reason === "expired" ? expiringAgain(kept, change, nowMs) : kept;
