@@ -69,7 +69,8 @@ test("old news of a machine that was changed or deleted meanwhile changes nothin
   /** Tells what it saw only after both machines were changed. */
   class Late extends DemoProvider {
     override async *inventory(): ReturnType<DemoProvider["inventory"]> {
-      const seen = await Array.fromAsync(super.inventory());
+      const seen = [];
+      for await (const found of super.inventory()) seen.push(found);
       assert.equal((await api.call("POST", `/api/v1/machines/${stopped.id}/stop`)).status, 200);
       assert.equal((await api.call("DELETE", `/api/v1/machines/${deleted.id}`)).status, 204);
       yield* seen;

@@ -10,12 +10,13 @@ import { ProviderError, type Observation, type Provider } from "../provider-cont
 import { DemoProvider } from "../providers/demo/demo-provider.ts";
 import { MachineService } from "../service/machines.ts";
 import { OperationService } from "../service/operations.ts";
+import { Change } from "../store/change.ts";
 import { Documents } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";
 import { createSealer } from "../store/sealer.ts";
 import { ReplicaSession } from "../store/session.ts";
 import { machineRecordSchema } from "./record.ts";
-import { OperationRunner } from "./runner.ts";
+import { maxBegun, OperationRunner } from "./runner.ts";
 
 const asking = { requestedBy: "test" };
 
@@ -253,5 +254,46 @@ test("many machines at once neither overlap nor get lost", async () => {
       { labels: [], state: "running" },
     );
     assert.equal(items.length, 150);
+  });
+});
+
+test("what waits behind a running operation is cancelled at once, and the machine shows what runs", async () => {
+  await withReplica(async ({ store, provider, replica }) => {
+    const gate = Promise.withResolvers<void>();
+    provider.gate = gate.promise;
+    const { id } = await replica.create("busy");
+    await replica.machines.stop("default", id, {}, asking);
+    const waiting = await replica.newest(id);
+    assert.deepEqual([waiting.kind, waiting.state], ["stop", "queued"]);
+    assert.equal((await replica.machines.get("default", id)).operation?.kind, "stop");
+    const cancelled = await replica.operations.cancel(waiting.id);
+    assert.equal(cancelled.state, "cancelled");
+    assert.equal((await replica.machines.get("default", id)).operation?.kind, "create");
+    await assert.rejects(replica.operations.cancel(waiting.id), { code: "conflict" });
+    gate.resolve();
+    assert.equal((await replica.settled(id)).state, "running");
+    assert.equal((await store.range({ key: keys.work, end: "/kryton/work0", countOnly: true })).count, 0);
+  });
+});
+
+test("an operation that takes its process down again and again is given up in the end", async () => {
+  await withReplica(async ({ store, edges, replica }) => {
+    const { id } = await replica.create("cursed");
+    await replica.stop();
+    const key = keys.operation((await replica.newest(id)).id);
+    const { value } = (await replica.documents.get(key, operationSchema)) ?? {};
+    assert.ok(value);
+    // As a process leaves it that died while it began for the last time.
+    const left = { ...value, state: "running", attempt: maxBegun };
+    await new Change().put(key, left).put(keys.queue(id, value.id), { notBefore: 0 }).commit(store, edges);
+    const successor = new Replica(store, edges, new DemoProvider({ store, edges }));
+    await successor.runner.start();
+    const given = await until(async () => {
+      const operation = await successor.newest(id);
+      return operation.state === "failed" ? operation : undefined;
+    });
+    assert.match(given.message ?? "", /was interrupted 25 times/);
+    assert.equal(given.error?.retryClass, "needs-person");
+    await successor.stop();
   });
 });

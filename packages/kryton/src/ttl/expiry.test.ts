@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemClock, systemEdges, type Clock } from "@kontinuum/std";
+import { systemClock, systemEdges, type Clock, type Edges } from "@kontinuum/std";
 import { start, until } from "../kryton.fixture.ts";
+import type { MachineService } from "../service/machines.ts";
+import { Change } from "../store/change.ts";
 import { keys, timeKey } from "../store/keyspace.ts";
+import { Leadership } from "../store/leadership.ts";
+import { ReplicaSession } from "../store/session.ts";
+import { Expiry } from "./expiry.ts";
 
 /** The machine's clock, moved by `offsetMs`. */
 class ShiftedClock implements Clock {
@@ -70,4 +75,35 @@ test("one that cannot be expired does not hold up the others", async () => {
   );
   const { count } = await api.store.range({ key: stale, countOnly: true });
   assert.equal(count, 0, "an entry without a machine is tidied up");
+});
+
+test("a machine whose time is extended while it expires lives on", async () => {
+  await using api = await start();
+  const { machines } = api.kryton.services;
+  const { id } = await api.machine("kept", { ttlMinutes: 1 });
+  const { edges, store } = api;
+  const session = new ReplicaSession(store, edges);
+  const leader = { key: "/kryton/leaders/test", revision: 0 };
+  leader.revision = (await new Change().absent(leader.key).put(leader.key, {}).commit(store, edges)).revision;
+  /** Late: between reading the index and deleting, the machine gets more time. */
+  const extending: MachineService = Object.create(machines, {
+    delete: {
+      value: async (...args: Parameters<MachineService["delete"]>) => {
+        await api.call("PATCH", `/api/v1/machines/${id}`, { ttlMinutes: 600 });
+        return machines.delete(...args);
+      },
+    },
+  });
+  const later: Edges = { ...edges, clock: { ...systemClock, now: () => systemClock.now() + 61_000 } };
+  const expiry = new Expiry({
+    store,
+    edges: later,
+    leadership: new Leadership(store, edges, session),
+    machines: extending,
+    intervalMs: 1_000,
+  });
+  await expiry.sweep(leader, new AbortController().signal);
+  const kept = await api.call("GET", `/api/v1/machines/${id}`);
+  assert.equal(kept.json.state, "running");
+  assert.equal(kept.json.operation, undefined);
 });
