@@ -11,7 +11,8 @@ import { at, stringAt, systemEdges } from "@kontinuum/std";
 import { openStore } from "@kontinuum/storage";
 
 const lookEveryMs = 20;
-const token = "t0ken-of-the-cluster";
+/** Who has it may do everything in the cluster. */
+export const clusterToken = "t0ken-of-the-cluster";
 
 /** A running cluster. */
 export interface ClusterFixture extends AsyncDisposable {
@@ -23,19 +24,25 @@ export interface ClusterFixture extends AsyncDisposable {
   acting: boolean;
 }
 
+/** A certificate for 127.0.0.1 and its key, PEM. */
+export interface ClusterTls {
+  readonly cert: string;
+  readonly key: string;
+}
+
 /** Starts an API server and the stand-in; files go to `folder`. */
-export async function startCluster(folder: string): Promise<ClusterFixture> {
+export async function startCluster(folder: string, tls?: ClusterTls): Promise<ClusterFixture> {
   const store = await openStore("memory://", systemEdges());
   const server: ApiServer = createServer({
     storage: store,
-    listen: { port: 0 },
+    listen: { port: 0, ...(tls ? { tls } : {}) },
     auth: {
       authenticators: [
         {
           name: "token",
           authenticate: ({ bearer }) =>
             Promise.resolve(
-              bearer === token ? { name: "kryton", groups: ["system:authenticated"] } : "invalid",
+              bearer === clusterToken ? { name: "kryton", groups: ["system:authenticated"] } : "invalid",
             ),
         },
       ],
@@ -65,7 +72,7 @@ export async function startCluster(folder: string): Promise<ClusterFixture> {
       "current-context": "c",
       contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
       clusters: [{ name: "c", cluster: { server: server.url } }],
-      users: [{ name: "u", user: { token } }],
+      users: [{ name: "u", user: { token: clusterToken } }],
     }),
   );
   const stop = new AbortController();
@@ -102,9 +109,10 @@ async function settle({ ask }: ClusterFixture): Promise<void> {
       const generation = at(item, "metadata", "generation");
       if (at(item, "status", "observedGeneration") === generation) continue;
       const path = `/apis/apps/v1/namespaces/${stringAt(item, "metadata", "namespace")}/${plural}/${stringAt(item, "metadata", "name")}`;
+      const replicas = Number(at(item, "spec", "replicas") ?? 1);
       const counts =
         plural === "deployments"
-          ? { replicas: 1, availableReplicas: 1, readyReplicas: 1 }
+          ? { replicas, availableReplicas: replicas, readyReplicas: replicas }
           : { desiredNumberScheduled: 1, numberReady: 1, currentNumberScheduled: 1, numberMisscheduled: 0 };
       await ask("PATCH", `${path}/status`, { status: { observedGeneration: generation, ...counts } });
       const driver = drivers[stringAt(item, "metadata", "name") ?? ""];
@@ -147,6 +155,9 @@ export async function writeManifests(folder: string): Promise<void> {
     "snapshot-controller/controller.yaml": [
       account("kube-system", "snapshot-controller"),
       deployment("kube-system", "snapshot-controller"),
+    ],
+    "longhorn/kustomization.yaml": [
+      { apiVersion: "kustomize.config.k8s.io/v1beta1", kind: "Kustomization", resources: ["longhorn.yaml"] },
     ],
     "longhorn/longhorn.yaml": [
       deployment("longhorn-system", "longhorn-driver-deployer"),

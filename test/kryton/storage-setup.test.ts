@@ -3,11 +3,12 @@
  * Longhorn and Rook kinds, and over kill -9.
  */
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { at } from "@kontinuum/std";
+import { at, systemRandom } from "@kontinuum/std";
+import { krytonctl } from "../../packages/kryton/src/cli/krytonctl.ts";
 import {
   bearer,
   call,
@@ -16,8 +17,17 @@ import {
   type Fixture,
   type Parsed,
 } from "../../packages/kryton/src/kryton.fixture.ts";
-import { definition, startCluster, writeManifests, type ClusterFixture } from "./cluster.fixture.ts";
+import {
+  clusterToken,
+  definition,
+  startCluster,
+  writeManifests,
+  type ClusterFixture,
+} from "./cluster.fixture.ts";
+import { findProgram, run, skipUnless } from "../services/service.ts";
 import { KrytondProcess } from "./krytond-process.ts";
+
+const openssl = await findProgram("openssl", "openssl");
 
 const setup = "/api/v1/storage/setup";
 
@@ -285,3 +295,104 @@ test("what a set-up may be asked for, and by whom", async () => {
     );
   });
 });
+
+test("krytonctl sets storage up and follows the log until its end", async () => {
+  await inSite(async ({ env }) => {
+    await using api = await start({ env });
+    const ctl = async (...args: string[]): Promise<{ status: number; out: string; err: string }> => {
+      let out = "";
+      let err = "";
+      const io = {
+        out: (text: string) => void (out += text),
+        err: (text: string) => void (err += text),
+        env: { KRYTON_URL: api.url },
+        random: systemRandom,
+      };
+      return { status: await krytonctl(args, io), out, err };
+    };
+    const done = await ctl("setup-storage", "--backend", "longhorn", "--wait");
+    assert.equal(done.status, 0, done.err);
+    assert.deepEqual(
+      [JSON.parse(done.out).state, JSON.parse(done.out).storageClass],
+      ["succeeded", "longhorn"],
+    );
+    assert.match(done.err, /\[OK\] Storage is set up\.\n$/);
+    const lines = done.err.trim().split("\n");
+    assert.equal(new Set(lines).size, lines.length, "no line twice");
+    const failed = await ctl(
+      "setup-storage",
+      "--backend",
+      "rook-ceph",
+      "--rook-mode",
+      "pool-only",
+      "--no-default",
+      "--wait",
+    );
+    assert.equal(failed.status, 1);
+    assert.match(JSON.parse(failed.out).error, /pool-only needs a Ceph cluster/);
+  });
+});
+
+test(
+  "a cluster is reached over TLS, and only when it is the one that was meant",
+  { skip: skipUnless(openssl) },
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), "kryton-cluster-tls-"));
+    try {
+      const file = (name: string): string => join(folder, name);
+      for (const name of ["cluster", "other"]) {
+        const kind = [
+          "req",
+          "-x509",
+          "-newkey",
+          "ec",
+          "-pkeyopt",
+          "ec_paramgen_curve:P-256",
+          "-nodes",
+          "-days",
+          "2",
+        ];
+        const subject = ["-subj", "/CN=cluster", "-addext", "subjectAltName=IP:127.0.0.1"];
+        await run(String(openssl), [
+          ...kind,
+          ...subject,
+          "-keyout",
+          file(`${name}.key`),
+          "-out",
+          file(`${name}.crt`),
+        ]);
+      }
+      const tls = {
+        cert: await readFile(file("cluster.crt"), "utf8"),
+        key: await readFile(file("cluster.key"), "utf8"),
+      };
+      await using cluster = await startCluster(folder, tls);
+      await writeFile(file("token"), "wrong\n");
+      const probe = async (ca: string): Promise<[number, string]> => {
+        await using api = await start({
+          env: {
+            KRYTON_KUBERNETES_ENDPOINT: cluster.url,
+            KRYTON_KUBERNETES_CA_FILE: file(`${ca}.crt`),
+            KRYTON_KUBERNETES_TOKEN_FILE: file("token"),
+          },
+        });
+        const storage = await api.call("GET", "/api/v1/storage");
+        return [storage.status, storage.json.error?.code ?? "none"];
+      };
+      assert.deepEqual(
+        await probe("cluster"),
+        [502, "PROVIDER_ERROR"],
+        "a wrong token is the cluster's refusal",
+      );
+      await writeFile(file("token"), `${clusterToken}\n`);
+      assert.deepEqual(await probe("cluster"), [200, "none"]);
+      assert.deepEqual(
+        await probe("other"),
+        [503, "PROVIDER_UNAVAILABLE"],
+        "another certificate is not trusted",
+      );
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
+);

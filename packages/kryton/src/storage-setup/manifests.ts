@@ -8,7 +8,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { at, CodedError, messageOf } from "@kontinuum/std";
+import { at, CodedError, messageOf, stringAt } from "@kontinuum/std";
 import { isKubeObject, type KubeObject } from "../cluster/kubernetes.ts";
 
 /** Parts of the folder. */
@@ -96,7 +96,8 @@ async function parse(text: string, file: string): Promise<KubeObject[]> {
     } catch {
       throw refuse(`${file} uses too many YAML aliases`);
     }
-    if (value === null || value === undefined) continue;
+    // A release's folder often has a kustomization beside its objects: it is for a tool, not for the cluster.
+    if (value === null || value === undefined || stringAt(value, "kind") === "Kustomization") continue;
     const items = at(value, "kind") === "List" ? at(value, "items") : [value];
     for (const item of Array.isArray(items) ? items : []) {
       if (!isKubeObject(item))
