@@ -143,7 +143,7 @@ class Server implements ApiServer {
           clock,
         }),
         limitRanger((namespace) => this.#objects.list("", "limitranges", namespace)),
-        ...this.#dynamicAdmission(outbound),
+        ...this.#dynamicAdmission(outbound, access),
         resourceQuota({
           resources: this.#resources,
           storage: this.#storage,
@@ -301,12 +301,13 @@ class Server implements ApiServer {
   }
 
   /** Webhooks and policies, where their configurations are served. */
-  #dynamicAdmission({ client, targets }: Outbound): readonly AdmissionPlugin[] {
+  #dynamicAdmission({ client, targets }: Outbound, access: Authorizer): readonly AdmissionPlugin[] {
     const serves = (plural: string): boolean =>
       this.#serves("admissionregistration.k8s.io", plural) !== undefined;
     const shared = {
       resources: this.#resources,
       storage: this.#storage,
+      access,
       namespace: (name: string) => this.#objects.namespace(name, false),
     };
     const caller = { client, targets, random: this.#edges.random };

@@ -5,6 +5,7 @@
  * denies, warns or is only recorded.
  */
 import { at, isObject, messageOf, stringAt, type JsonObject } from "@kontinuum/std";
+import type { Authorizer } from "../contract.ts";
 import { EntryMap, type CelValue, type Meter } from "../cel/index.ts";
 import { labelSelectorOf } from "../registry/label-selector.ts";
 import type { ResourceSet } from "../registry/resource-set.ts";
@@ -12,6 +13,7 @@ import type { ObjectStorage } from "../registry/storage.ts";
 import { forbidden, StatusError } from "../status/status.ts";
 import { entryObject } from "../watch-cache/entry.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./admission.ts";
+import { withAuthorizer } from "./authorizer.ts";
 import {
   admissionExpression,
   admissionMeter,
@@ -34,6 +36,7 @@ const maxParams = 100;
 export interface PolicyOptions {
   readonly resources: ResourceSet;
   readonly storage: ObjectStorage;
+  readonly access: Authorizer;
   /** Reads a namespace. */
   namespace(name: string): Promise<JsonObject | undefined>;
 }
@@ -112,7 +115,10 @@ export class ValidatingPolicies implements AdmissionPlugin {
       ? await this.#options.namespace(request.namespace)
       : undefined;
     for (const param of params) {
-      const failures = evaluate(policy, expressionValues(request, { params: param, namespace }), request);
+      const { failures, annotations } = await withAuthorizer(this.#options.access, request, (authorizer) =>
+        evaluate(policy, expressionValues(request, authorizer, { params: param, namespace })),
+      );
+      for (const [key, value] of annotations) request.annotate(key, value);
       for (const failure of failures) report(policy, binding, request, failure);
     }
   }
@@ -162,18 +168,22 @@ function items(policy: JsonObject, field: string): readonly JsonObject[] {
   return Array.isArray(list) ? list.filter(isObject) : [];
 }
 
+/** What a policy says of a request. */
+interface Verdict {
+  readonly failures: readonly Failure[];
+  /** For the audit record. */
+  readonly annotations: readonly (readonly [string, string])[];
+}
+
 /** Failed validations of a policy; an expression that fails counts unless the policy ignores failures. */
-function evaluate(
-  policy: JsonObject,
-  values: ExpressionValues,
-  request: AdmissionRequest,
-): readonly Failure[] {
+function evaluate(policy: JsonObject, values: ExpressionValues): Verdict {
   const ignores = at(policy, "spec", "failurePolicy") === "Ignore";
   const meter = admissionMeter();
   const failures: Failure[] = [];
   try {
     for (const condition of items(policy, "matchConditions")) {
-      if (run(stringAt(condition, "expression") ?? "", values, meter) === false) return [];
+      if (run(stringAt(condition, "expression") ?? "", values, meter) === false)
+        return { failures: [], annotations: [] };
     }
     const variables = new Map<string, CelValue>();
     let scope = values;
@@ -202,19 +212,20 @@ function evaluate(
   } catch (error) {
     if (!ignores) failures.push({ message: messageOf(error), reason: "Invalid" });
   }
+  const annotations: (readonly [string, string])[] = [];
   for (const annotation of items(policy, "auditAnnotations")) {
     try {
       const value = run(stringAt(annotation, "valueExpression") ?? "", values, meter);
       if (typeof value === "string")
-        request.annotate(
+        annotations.push([
           `${stringAt(policy, "metadata", "name") ?? ""}/${stringAt(annotation, "key") ?? ""}`,
           value,
-        );
+        ]);
     } catch {
       // Annotations are for the record only.
     }
   }
-  return failures;
+  return { failures, annotations };
 }
 
 function messageFor(validation: JsonObject, values: ExpressionValues, meter: Meter): string | undefined {

@@ -22,6 +22,8 @@ import {
   objectSelected,
   ruleMatches,
 } from "./rules.ts";
+import type { Authorizer } from "../contract.ts";
+import { withAuthorizer } from "./authorizer.ts";
 import { callWebhook, WebhookFailure, type WebhookAnswer, type WebhookCaller } from "./webhook-call.ts";
 
 const group = "admissionregistration.k8s.io";
@@ -31,6 +33,7 @@ export interface WebhookOptions {
   readonly resources: ResourceSet;
   readonly storage: ObjectStorage;
   readonly caller: WebhookCaller;
+  readonly access: Authorizer;
   /** Reads a namespace. */
   namespace(name: string): Promise<JsonObject | undefined>;
 }
@@ -108,7 +111,7 @@ export class Webhooks implements AdmissionPlugin {
     )
       return undefined;
     const match: Match = { webhook, name: stringAt(webhook, "name") ?? "", resource };
-    return this.#conditionsHold(match, request) ? match : undefined;
+    return (await this.#conditionsHold(match, request)) ? match : undefined;
   }
 
   /** The version of the resource that the webhook's rules name, if any. */
@@ -124,20 +127,24 @@ export class Webhooks implements AdmissionPlugin {
     return this.#options.resources.versions(resource.group, resource.plural).find(named);
   }
 
-  #conditionsHold({ webhook, name }: Match, request: AdmissionRequest): boolean {
+  async #conditionsHold({ webhook, name }: Match, request: AdmissionRequest): Promise<boolean> {
     const conditions = Array.isArray(webhook["matchConditions"]) ? webhook["matchConditions"] : [];
     if (conditions.length === 0) return true;
-    const values = expressionValues(request);
-    const meter = admissionMeter();
-    let failure: unknown;
-    for (const condition of conditions) {
-      try {
-        if (admissionExpression(stringAt(condition, "expression") ?? "").evaluate(values, meter) === false)
-          return false;
-      } catch (error) {
-        failure ??= error;
+    const failure = await withAuthorizer(this.#options.access, request, (authorizer) => {
+      const values = expressionValues(request, authorizer);
+      const meter = admissionMeter();
+      let first: unknown;
+      for (const condition of conditions) {
+        try {
+          if (admissionExpression(stringAt(condition, "expression") ?? "").evaluate(values, meter) === false)
+            return false;
+        } catch (error) {
+          first ??= error;
+        }
       }
-    }
+      return first;
+    });
+    if (failure === false) return false;
     if (failure === undefined) return true;
     if (webhook["failurePolicy"] === "Ignore") return false;
     throw new StatusError(

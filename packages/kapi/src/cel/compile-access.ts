@@ -11,6 +11,8 @@ import { CelOptional, isList, isMap, none, printValue, typeNameOf, type CelValue
 /** Compiles `operand.field`, `operand.?field` and `has(operand.field)`. */
 export function compileSelect(c: Context, expr: Extract<Expr, { kind: "select" }>): Compiled {
   const dotted = dottedName(expr);
+  // A variable may have a dotted name.
+  if (dotted !== undefined && c.declares(dotted)) return c.ident(expr.at, dotted);
   if (dotted !== undefined && isTypeName(dotted) && !c.declares(dotted.split(".")[0] ?? ""))
     return c.ident(expr.at, dotted);
   const operand = c.compile(expr.operand);

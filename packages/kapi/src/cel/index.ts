@@ -9,6 +9,7 @@ import { Compiler } from "./compile.ts";
 import { CelCompileError, CelError } from "./error.ts";
 import { FunctionTable, type Overload } from "./function.ts";
 import { addressLibrary } from "./library/address.ts";
+import { authorizerLibrary } from "./library/authorizer.ts";
 import { conversionLibrary } from "./library/convert.ts";
 import { formatLibrary } from "./library/format.ts";
 import { listLibrary } from "./library/lists.ts";
@@ -30,6 +31,14 @@ export { CelBudgetError, CelCompileError, CelError } from "./error.ts";
 export { global as celFunction, type Overload as CelFunction } from "./function.ts";
 export { fromJson, toJson } from "./json.ts";
 export { FunctionTable } from "./function.ts";
+export {
+  authorizerType,
+  celAuthorizer,
+  celRequestResource,
+  resourceCheckType,
+  type AuthorizerAnswer,
+  type AuthorizerQuestion,
+} from "./library/authorizer.ts";
 export { Meter } from "./meter.ts";
 export { listOf, mapOf, optionalOf, types, type CelType, type ObjectField } from "./type.ts";
 export {
@@ -44,8 +53,7 @@ export {
   type CelValue,
 } from "./value.ts";
 
-/** Every function of the Kubernetes environments. */
-export const kubernetesFunctions = new FunctionTable([
+const kubernetesOverloads: readonly Overload[] = [
   ...standardLibrary,
   ...conversionLibrary,
   ...timeLibrary,
@@ -58,7 +66,13 @@ export const kubernetesFunctions = new FunctionTable([
   ...quantityLibrary,
   ...semverLibrary,
   ...formatLibrary,
-]);
+];
+
+/** Every function of the Kubernetes environments. */
+export const kubernetesFunctions = new FunctionTable(kubernetesOverloads);
+
+/** The functions of admission: those of Kubernetes, and asking who may do what. */
+export const admissionFunctions = new FunctionTable([...kubernetesOverloads, ...authorizerLibrary]);
 
 const numbers: ReadonlySet<string> = new Set(["int", "uint", "double"]);
 

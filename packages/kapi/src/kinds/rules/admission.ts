@@ -2,6 +2,7 @@
  * Rules of webhook configurations and admission policies.
  */
 import { at, type JsonObject } from "@kontinuum/std";
+import { expressionProblem, type ExpressionScope } from "../../admission/expression.ts";
 import type { FieldError } from "../../resource.ts";
 import { duplicate, forbidden, invalid, notSupported, required } from "../../schema/field-error.ts";
 import { child, ensure, has, items, number, setDefaults, text, texts } from "../read.ts";
@@ -104,7 +105,27 @@ function checkRules(rules: readonly JsonObject[], path: string, errors: Errors):
   }
 }
 
-function checkConditions(conditions: readonly JsonObject[], path: string, errors: Errors): void {
+/** Checks that an expression compiles and gives what it must. */
+function checkExpression(
+  object: JsonObject,
+  key: string,
+  path: string,
+  scope: ExpressionScope,
+  result: "bool" | "string" | undefined,
+  errors: Errors,
+): void {
+  const source = text(object, key).trim();
+  if (source === "") return;
+  const why = expressionProblem(source, scope, result);
+  if (why !== undefined) errors.push(invalid(`${path}.${key}`, text(object, key), why));
+}
+
+function checkConditions(
+  conditions: readonly JsonObject[],
+  path: string,
+  scope: ExpressionScope,
+  errors: Errors,
+): void {
   if (conditions.length > maxConditions) {
     errors.push({
       reason: "FieldValueTooMany",
@@ -115,6 +136,7 @@ function checkConditions(conditions: readonly JsonObject[], path: string, errors
   const names = new Set<string>();
   for (const [index, condition] of conditions.entries()) {
     const name = text(condition, "name");
+    checkExpression(condition, "expression", `${path}[${index}]`, scope, "bool", errors);
     if (name === "") continue;
     labelKey(name, `${path}[${index}].name`, errors);
     if (names.has(name)) errors.push(duplicate(`${path}[${index}].name`, name));
@@ -164,7 +186,7 @@ function checkWebhooks(object: JsonObject): FieldError[] {
     labelSelector(child(webhook, "namespaceSelector"), `${here}.namespaceSelector`, errors);
     labelSelector(child(webhook, "objectSelector"), `${here}.objectSelector`, errors);
     checkRules(items(webhook, "rules"), `${here}.rules`, errors);
-    checkConditions(items(webhook, "matchConditions"), `${here}.matchConditions`, errors);
+    checkConditions(items(webhook, "matchConditions"), `${here}.matchConditions`, { params: false }, errors);
     checkClientConfig(child(webhook, "clientConfig"), `${here}.clientConfig`, errors);
   }
   return errors;
@@ -206,12 +228,37 @@ const policy: KindRules = {
     else if (items(match, "resourceRules").length === 0)
       errors.push(required("spec.matchConstraints.resourceRules"));
     checkMatch(match, "spec.matchConstraints", errors);
-    checkConditions(items(spec, "matchConditions"), "spec.matchConditions", errors);
+    const params = has(spec, "paramKind");
+    checkConditions(items(spec, "matchConditions"), "spec.matchConditions", { params }, errors);
     if (items(spec, "validations").length === 0 && items(spec, "auditAnnotations").length === 0) {
       const why = "validations or auditAnnotations must be non-empty";
       errors.push(required("spec.validations", why), required("spec.auditAnnotations", why));
     }
+    const variables: string[] = [];
+    for (const [index, variable] of items(spec, "variables").entries()) {
+      const here = `spec.variables[${index}]`;
+      const name = text(variable, "name");
+      if (name !== "" && !/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name))
+        errors.push(invalid(`${here}.name`, name, "name is not a valid CEL identifier"));
+      if (variables.includes(name)) errors.push(duplicate(`${here}.name`, name));
+      // A variable sees those declared before it.
+      checkExpression(variable, "expression", here, { params, variables }, undefined, errors);
+      variables.push(name);
+    }
+    const scope = { params, variables };
+    for (const [index, annotation] of items(spec, "auditAnnotations").entries())
+      checkExpression(
+        annotation,
+        "valueExpression",
+        `spec.auditAnnotations[${index}]`,
+        scope,
+        "string",
+        errors,
+      );
     for (const [index, validation] of items(spec, "validations").entries()) {
+      const here = `spec.validations[${index}]`;
+      checkExpression(validation, "expression", here, scope, "bool", errors);
+      checkExpression(validation, "messageExpression", here, scope, "string", errors);
       const message = text(validation, "message");
       if (/[\r\n]/.test(message))
         errors.push(
@@ -221,12 +268,6 @@ const policy: KindRules = {
       const reasons = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
       if (reason !== "" && !reasons.includes(reason))
         errors.push(notSupported(`spec.validations[${index}].reason`, reason, reasons));
-    }
-    for (const [index, variable] of items(spec, "variables").entries()) {
-      const name = text(variable, "name");
-      if (name !== "" && !/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name)) {
-        errors.push(invalid(`spec.variables[${index}].name`, name, "name is not a valid CEL identifier"));
-      }
     }
     return errors;
   },
