@@ -23,6 +23,7 @@ const runElsewhere: readonly { readonly pattern: RegExp; readonly by: string }[]
   { pattern: /^make test$/, by: "scripts/test.ts" },
   { pattern: /^npm ci --ignore-scripts$/, by: "Makefile" },
   { pattern: /^bin\/krytond &$/, by: "test/kryton/krytond.test.ts" },
+  { pattern: /^KRYTON_(KEYS_DIR|AUTH_MODE|TOKEN)=.* bin\/kryton/, by: "test/kryton/production.test.ts" },
 ];
 
 interface Shown {
