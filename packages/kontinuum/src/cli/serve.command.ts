@@ -1,6 +1,7 @@
 /**
  * `kontinuum serve`: the server, until it is told to stop.
  */
+import { X509Certificate } from "node:crypto";
 import { Command, type CommandUnknownOpts } from "@commander-js/extra-typings";
 import { createLog, unknownVariables } from "@kontinuum/std";
 import { parseConfig } from "../config/config.ts";
@@ -41,12 +42,25 @@ Examples:
         signal: terminal.signal,
         environment: terminal.environment,
         // Said whatever the log level: with port 0 nobody could know otherwise.
-        onServing: ({ server, machineApi }) => {
+        onServing: ({ server, machineApi, authorities }) => {
           const store = redactConnectionString(config.values.KONTINUUM_SERVER_STORAGE);
           terminal.stderr.write(`kontinuum serves at ${server.url} (store ${store})\n`);
+          // Somebody else than this machine will connect: they can compare what they are shown.
+          if (authorities !== undefined && (config.oidc || config.grpc.endpoint !== ""))
+            terminal.stderr.write(
+              `TLS on the same port; the hub's own authority: ${fingerprints(authorities)}\n`,
+            );
           if (machineApi !== undefined) terminal.stderr.write(`the machine API serves at ${machineApi}\n`);
         },
       });
     });
   return command;
+}
+
+/** SHA-256 of each certificate of a bundle, for people. */
+function fingerprints(bundle: string): string {
+  return bundle
+    .split(/(?=-----BEGIN CERTIFICATE-----)/)
+    .map((pem) => `SHA-256 ${new X509Certificate(pem).fingerprint256}`)
+    .join(", ");
 }

@@ -84,6 +84,14 @@ test("TLS files and ranges", () => {
   assert.equal(range?.contains("nonsense"), false);
 });
 
+test("what makes the way to the hub unsafe is refused or said", () => {
+  const plaintext = { KONTINUUM_SERVER_GRPC_INSECURE_PLAINTEXT: "true" };
+  refused({ ...plaintext, KONTINUUM_SERVER_GRPC_ENDPOINT: "hub.example:443" }, /in clear text; unset it/);
+  parse({ ...plaintext, KONTINUUM_SERVER_GRPC_ENDPOINT: "127.0.0.1:8080" });
+  const { warnings } = parse({ KONTINUUM_SERVER_GRPC_INSECURE_TLS_SKIP_VERIFY: "true" });
+  assert.ok(warnings.some((line) => line.includes("KONTINUUM_SERVER_GRPC_INSECURE_TLS_SKIP_VERIFY")));
+});
+
 test("connection strings lose their secrets and nothing else", () => {
   const cases: [string, string][] = [
     ["postgres://u:p@db:5432/k?sslmode=require", "postgres://db:5432/k?sslmode=require"],

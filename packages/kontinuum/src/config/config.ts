@@ -67,6 +67,12 @@ export function parseConfig(values: Values): Config {
       `KONTINUUM_SERVER_GRPC_INSECURE_PLAINTEXT=true is refused with KONTINUUM_SERVER_GRPC_ENDPOINT=${endpoint}: zones' tokens would cross the network in clear text; unset it, the hub serves TLS with a certificate of its own`,
     );
   }
+  const skipVerify = parseBoolean("KONTINUUM_SERVER_GRPC_INSECURE_TLS_SKIP_VERIFY", values);
+  if (skipVerify) {
+    warnings.push(
+      "the hub's certificate is not verified (KONTINUUM_SERVER_GRPC_INSECURE_TLS_SKIP_VERIFY): whoever is between a zone and its hub can act as the hub; name the authority in KONTINUUM_SERVER_GRPC_CA_FILE instead",
+    );
+  }
   const tls = parseTls(values);
   return {
     values,
@@ -76,7 +82,7 @@ export function parseConfig(values: Values): Config {
     ...(oidc ? { oidc } : {}),
     grpc: {
       endpoint,
-      skipVerify: parseBoolean("KONTINUUM_SERVER_GRPC_INSECURE_TLS_SKIP_VERIFY", values),
+      skipVerify,
       plaintext,
       caFile: values.KONTINUUM_SERVER_GRPC_CA_FILE,
     },
