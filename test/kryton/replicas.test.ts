@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import http from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -12,73 +10,29 @@ import { openStream, type Stream } from "../../packages/kryton/src/sse.fixture.t
 import { keys, timeKey } from "../../packages/kryton/src/store/keyspace.ts";
 import { findPostgres, startPostgres } from "../services/postgres.ts";
 import { skipUnless } from "../services/service.ts";
-import { KrytondProcess } from "./krytond-process.ts";
+import { Site } from "./site.ts";
 
 const machines = 60;
 const expiring = 12;
 const kills = 5;
 
-/** Three replicas, one of which is killed again and again, behind a proxy that takes turns. */
-class Site implements AsyncDisposable {
-  readonly env: Record<string, string>;
-  replicas: KrytondProcess[] = [];
-  turn = 0;
-  url = "";
-  readonly #proxy: http.Server;
-
-  private constructor(env: Record<string, string>) {
-    this.env = env;
-    this.#proxy = http.createServer((incoming, outgoing) => {
-      const target = this.replicas[this.turn++ % this.replicas.length];
-      const request = http.request(
-        `${target?.url}${incoming.url}`,
-        { method: incoming.method, headers: incoming.headers, agent: false },
-        (response) => {
-          outgoing.writeHead(response.statusCode ?? 502, response.headers);
-          response.pipe(outgoing);
-          response.once("error", () => outgoing.destroy());
-        },
-      );
-      request.once("error", () =>
-        outgoing.headersSent ? outgoing.destroy() : outgoing.writeHead(502).end(),
-      );
-      incoming.pipe(request);
-      outgoing.once("close", () => request.destroy());
-    });
-  }
-
-  static async open(env: Record<string, string>): Promise<Site> {
-    const site = new Site(env);
-    site.replicas = await Promise.all([1, 2, 3].map(() => KrytondProcess.start(env)));
-    await new Promise<void>((resolve) => site.#proxy.listen(0, "127.0.0.1", resolve));
-    site.url = `http://127.0.0.1:${(site.#proxy.address() as AddressInfo).port}`;
-    return site;
-  }
-
-  /** Calls through the proxy until somebody answers; the key makes that harmless. */
-  async insist(method: string, path: string, key: string, body?: unknown): Promise<Answered> {
-    return until(async () => {
-      try {
-        const answer = await call(this.url, method, path, body, { "idempotency-key": key });
-        const again = answer.status >= 502 || (answer.status === 409 && /under way/.test(answer.text));
-        return again ? undefined : answer;
-      } catch {
-        return undefined;
-      }
-    }, 60_000);
-  }
-
-  async killOne(index: number): Promise<void> {
-    const at = index % this.replicas.length;
-    await this.replicas[at]?.kill();
-    this.replicas[at] = await KrytondProcess.start(this.env);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#proxy.closeAllConnections();
-    await new Promise((resolve) => this.#proxy.close(resolve));
-    await Promise.all(this.replicas.map((replica) => replica.kill()));
-  }
+/** Calls through the proxy until somebody answers; the key makes that harmless. */
+async function insist(
+  site: Site,
+  method: string,
+  path: string,
+  key: string,
+  body?: unknown,
+): Promise<Answered> {
+  return until(async () => {
+    try {
+      const answer = await call(site.url, method, path, body, { "idempotency-key": key });
+      const again = answer.status >= 502 || (answer.status === 409 && /under way/.test(answer.text));
+      return again ? undefined : answer;
+    } catch {
+      return undefined;
+    }
+  }, 60_000);
 }
 
 /** Follows the stream through the proxy, resuming after the last event seen, until told to stop. */
@@ -144,10 +98,17 @@ test(
       await Promise.all(
         Array.from({ length: 6 }, async () => {
           for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
-            const answer = await site.insist("POST", "/api/v1/machines", `create-${name}`, machineBody(name));
+            const answer = await insist(
+              site,
+              "POST",
+              "/api/v1/machines",
+              `create-${name}`,
+              machineBody(name),
+            );
             assert.equal(answer.status, 201, answer.text);
             made.push(answer.json);
-            const stopped = await site.insist(
+            const stopped = await insist(
+              site,
               "POST",
               `/api/v1/machines/${answer.json.id}/stop`,
               `stop-${name}`,

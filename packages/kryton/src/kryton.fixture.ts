@@ -88,8 +88,22 @@ export async function call(
   return { status: response.status, headers: response.headers, text, json };
 }
 
+/** Starts servers somewhere else. */
+export type Starter = (options: FixtureOptions) => Promise<Fixture>;
+
+let elsewhere: Starter | undefined;
+
+/** From now on {@link start} uses `starter` for every test that puts nothing of its own into the server. */
+export function serveTestsWith(starter: Starter): void {
+  elsewhere = starter;
+}
+
 /** Starts a server; dispose it at the end of the test. */
 export async function start(options: FixtureOptions = {}): Promise<Fixture> {
+  const { env: given, keys, ...own } = options;
+  if (elsewhere && Object.keys(own).length === 0) {
+    return elsewhere({ ...(given ? { env: given } : {}), ...(keys ? { keys } : {}) });
+  }
   const directory = await mkdtemp(join(tmpdir(), "kryton-test-"));
   const edges = options.edges ?? systemEdges(options.log ? { log: options.log } : {});
   const env: Record<string, string> = { HOME: directory, KRYTON_ADDR: "127.0.0.1:0", ...options.env };
