@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { systemClock, systemEdges, type Clock } from "@kontinuum/std";
+import { prefixRange } from "@kontinuum/storage/client";
 import { bearer, start, type Fixture } from "../kryton.fixture.ts";
+import { keys } from "../store/keyspace.ts";
+import { signMs } from "./ticket-keys.ts";
 
 const token = bearer("k");
 
@@ -110,4 +113,39 @@ test("cookies are Secure whenever browsers come over https", async () => {
   await using _ = api;
   const issued = await api.call("POST", `/api/v1/machines/${id}/console-ticket`, undefined, token);
   assert.match(issued.headers.get("set-cookie") ?? "", /; Secure$/);
+});
+
+test("keys are replaced before they grow old, old tickets are good for their full time, old keys go", async () => {
+  let offset = 0;
+  const clock: Clock = {
+    ...systemClock,
+    now: () => systemClock.now() + offset,
+    monotonic: () => systemClock.monotonic() + offset,
+  };
+  const { api, id } = await withMachine({ edges: { ...systemEdges(), clock } });
+  await using _ = api;
+  const issue = async (): Promise<string> =>
+    (await api.call("POST", `/api/v1/machines/${id}/console-ticket`, undefined, token)).json.ticket;
+  const opens = async (ticket: string): Promise<boolean> =>
+    (await api.call("GET", `/api/v1/machines/${id}/console?console_ticket=${ticket}`)).status === 501;
+  const signer = (ticket: string): string | undefined =>
+    Buffer.from(ticket.split(".")[0] ?? "", "base64url")
+      .toString()
+      .split("|")[1];
+  const first = await issue();
+  offset = signMs - 60_000;
+  const late = await issue();
+  offset = signMs + 60_000;
+  const second = await issue();
+  assert.equal(signer(late), signer(first));
+  assert.notEqual(signer(second), signer(first));
+  assert.ok((await opens(late)) && (await opens(second)));
+  assert.equal(await opens(first), false);
+  for (let period = 2; period < 6; period++) {
+    offset = period * (signMs + 60_000);
+    assert.ok(await opens(await issue()));
+  }
+  const { kvs } = await api.store.range(prefixRange(keys.ticketKey()));
+  assert.ok(kvs.length <= 3, `${kvs.length} keys are kept`);
+  for (const { value } of kvs) assert.match(JSON.parse(value.toString()).sealed, /^v1\./);
 });
