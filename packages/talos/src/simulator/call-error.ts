@@ -2,6 +2,7 @@
  * Failures as a Talos node words them, with the gRPC codes it uses.
  */
 import { Code, ConnectError } from "@connectrpc/connect";
+import { isCoded, type ErrorCode } from "@kontinuum/std";
 
 /** Anything a handler of Talos returns as a plain error. */
 export const unknownError = (message: string): ConnectError => new ConnectError(message, Code.Unknown);
@@ -25,3 +26,17 @@ export const unavailable = (message: string): ConnectError => new ConnectError(m
 /** The deadline of the call has passed. */
 export const deadlineExceeded = (message: string): ConnectError =>
   new ConnectError(message, Code.DeadlineExceeded);
+
+const wireCodes: Readonly<Partial<Record<ErrorCode, Code>>> = {
+  cancelled: Code.Canceled,
+  failed_precondition: Code.FailedPrecondition,
+  invalid_argument: Code.InvalidArgument,
+  not_found: Code.NotFound,
+  unavailable: Code.Unavailable,
+};
+
+/** A failure as it goes over the wire: those of the simulation have codes of their own. */
+export function wireError(error: unknown): unknown {
+  const code = isCoded(error) ? wireCodes[error.code] : undefined;
+  return isCoded(error) && code !== undefined ? new ConnectError(error.message, code) : error;
+}

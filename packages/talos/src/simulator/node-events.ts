@@ -14,6 +14,7 @@ export type NodeHappening =
       readonly stage: NodeStage;
       readonly unmet: readonly { readonly name: string; readonly reason: string }[];
     }
+  | { readonly kind: "task"; readonly task: string; readonly action: "start" | "stop" }
   | {
       readonly kind: "sequence";
       readonly sequence: SequenceName;

@@ -7,7 +7,6 @@
  */
 import { CodedError, messageOf, type Edges, type Log } from "@kontinuum/std";
 import type { SimulatedCluster } from "./cluster.ts";
-import { sealVolumeKeys, unsealVolumeKeys, type SealedKey } from "./disk-encryption.ts";
 import type { CrashPoint, NodeFaults } from "./faults.ts";
 import type { MachineRecord } from "./machine-record.ts";
 import type { MachineSpec } from "./machine-spec.ts";
@@ -16,21 +15,14 @@ import { skewedClock } from "./node-certificates.ts";
 import { readNodeConfig, type NodeConfig } from "./node-config.ts";
 import { NodeDisk } from "./node-disk.ts";
 import type { NodeEvents } from "./node-events.ts";
+import { NodeBoot, type NodeParts } from "./node-boot.ts";
+import { NodeEnding, type WipePlan } from "./node-ending.ts";
 import type { NodeHost } from "./node-host.ts";
 import type { NodeJournal } from "./node-journal.ts";
 import type { ClusterMemberView, NodeStage, NodeView } from "./node-view.ts";
 import { NodeState } from "./node-state.ts";
 import type { ResourceStore } from "./resource-store.ts";
 import { Sequences, type SequenceName } from "./sequence.ts";
-
-/** How a reset wipes. */
-export interface WipePlan {
-  /** Leave etcd and drain first. */
-  readonly graceful: boolean;
-  readonly reboot: boolean;
-  /** Labels of partitions; `undefined`: the whole system disk. */
-  readonly partitions: readonly string[] | undefined;
-}
 
 /** The node lost power at a step it was told to crash at. */
 class PowerLoss extends Error {}
@@ -45,6 +37,8 @@ export class SimulatedNode {
   readonly #state: NodeState;
   readonly #access: NodeAccess;
   readonly #sequences: Sequences;
+  readonly #boot: NodeBoot;
+  readonly #ending: NodeEnding;
   #bootstrapped = Promise.withResolvers<void>();
   #faults: NodeFaults = {};
 
@@ -77,6 +71,21 @@ export class SimulatedNode {
       faults: () => this.#faults,
       onRequest: (request, response, peer) => host.handle(this, request, response, peer),
       onTrustd: (request, response) => host.handleTrustd(this, request, response),
+    });
+    const parts: NodeParts = {
+      node: this,
+      host,
+      log: this.#log,
+      disk: this.#disk,
+      state: this.#state,
+      access: this.#access,
+      crash: (point) => this.#crash(point),
+      bootstrapped: () => this.#bootstrapped.promise,
+      reboot: (signal) => this.#ending.reboot(signal),
+    };
+    this.#boot = new NodeBoot(parts);
+    this.#ending = new NodeEnding(parts, this.#boot, () => {
+      this.#bootstrapped = Promise.withResolvers<void>();
     });
   }
 
@@ -180,14 +189,14 @@ export class SimulatedNode {
     if (!powered || unbootable) return;
     const config = pendingConfig === undefined ? undefined : readNodeConfig(pendingConfig);
     await this.#sequences.run("boot", (signal) =>
-      config ? this.#takeConfig(config, signal) : this.#boot(signal),
+      config ? this.#boot.takeConfig(config, signal) : this.#boot.boot(signal),
     );
   }
 
   /** Presses the power button of a machine that is off. */
   async powerOn(): Promise<void> {
     await this.#disk.save({ powered: true });
-    if (!this.record.unbootable) await this.#sequences.run("boot", (signal) => this.#boot(signal));
+    if (!this.record.unbootable) await this.#sequences.run("boot", (signal) => this.#boot.boot(signal));
   }
 
   /** Pulls the plug. */
@@ -196,7 +205,7 @@ export class SimulatedNode {
     await this.#access.cut();
     await this.#sequences.stop();
     await this.#disk.loseMemory();
-    await this.#goDark("off");
+    await this.#ending.goDark("off");
   }
 
   /** Puts a bootable medium in, after a reset that wiped the whole disk. */
@@ -208,7 +217,7 @@ export class SimulatedNode {
   async close(): Promise<void> {
     await this.#sequences.close();
     await this.#access.cut();
-    await this.#goDark("off");
+    await this.#ending.goDark("off");
   }
 
   /** Takes a configuration in maintenance mode: installs if need be, and boots with it. */
@@ -219,7 +228,7 @@ export class SimulatedNode {
     this.#crashInCall("apply");
     void this.#sequences.run("install", async (signal) => {
       await this.#sleep(this.#host.timing.apidSwitchMs, signal);
-      await this.#takeConfig(config, signal);
+      await this.#boot.takeConfig(config, signal);
     });
   }
 
@@ -240,37 +249,24 @@ export class SimulatedNode {
 
   /** Starts etcd on an empty data directory. The caller has checked that it may. */
   async bootstrapEtcd(): Promise<void> {
-    await this.#becomeEtcdMember();
+    await this.#boot.becomeEtcdMember();
     this.#bootstrapped.resolve();
     this.#crashInCall("bootstrap");
   }
 
   /** Reboots. */
   reboot(actorId = ""): void {
-    void this.#sequences.run("reboot", (signal) => this.#reboot(signal), actorId);
+    void this.#sequences.run("reboot", (signal) => this.#ending.reboot(signal), actorId);
   }
 
   /** Shuts down; only power on brings it back. */
   shutDown(actorId = ""): void {
-    const work = async (signal: AbortSignal): Promise<void> => {
-      this.#state.setStage("shutting down");
-      await this.#sleep(this.#host.timing.resetMs, signal);
-      await this.#disk.save({ powered: false });
-      await this.#goDark("off");
-    };
-    void this.#sequences.run("shutdown", work, actorId);
+    void this.#sequences.run("shutdown", (signal) => this.#ending.shutDown(signal, actorId), actorId);
   }
 
   /** Writes another release to the disk and boots it. */
   upgrade(talosVersion: string, actorId = ""): void {
-    const work = async (signal: AbortSignal): Promise<void> => {
-      this.#state.setStage("upgrading");
-      await this.#sleep(this.#host.timing.upgradeMs, signal);
-      this.#crash("upgrade");
-      await this.#disk.save({ nextVersion: talosVersion });
-      await this.#reboot(signal);
-    };
-    void this.#sequences.run("upgrade", work, actorId);
+    void this.#sequences.run("upgrade", (signal) => this.#ending.upgrade(talosVersion, signal), actorId);
   }
 
   /** Writes another release to the disk while the node runs; the next boot takes it. */
@@ -285,7 +281,7 @@ export class SimulatedNode {
     const { previousVersion } = this.record;
     void this.#sequences.run("reboot", async (signal) => {
       if (previousVersion !== undefined) await this.#disk.save({ nextVersion: previousVersion });
-      await this.#reboot(signal);
+      await this.#ending.reboot(signal);
     });
   }
 
@@ -298,7 +294,7 @@ export class SimulatedNode {
 
   /** Wipes. */
   reset(plan: WipePlan, actorId = ""): void {
-    void this.#sequences.run("reset", (signal) => this.#reset(plan, signal), actorId);
+    void this.#sequences.run("reset", (signal) => this.#ending.reset(plan, signal, actorId), actorId);
   }
 
   /** Changes the state of a service on request; `false` when there is no such service. */
@@ -306,173 +302,6 @@ export class SimulatedNode {
     if (!this.#state.hasService(id)) return false;
     this.#state.service(id, state, message, state === "Running" ? true : undefined);
     return true;
-  }
-
-  async #boot(signal: AbortSignal): Promise<void> {
-    await this.#disk.bootNext();
-    this.#state.boot();
-    await this.#sleep(this.#host.timing.bootMs, signal);
-    this.#crash("boot");
-    await this.#disk.applyStaged();
-    const { config: text } = this.record;
-    const config = text === undefined ? undefined : readNodeConfig(text);
-    if (!config) return this.#enterMaintenance();
-    await this.#openVolumes(config, signal);
-    await this.#runConfigured(config, signal);
-  }
-
-  async #enterMaintenance(): Promise<void> {
-    await this.#access.openMaintenance();
-    this.#state.running("apid");
-    this.#state.setStage("maintenance");
-  }
-
-  async #takeConfig(config: NodeConfig, signal: AbortSignal): Promise<void> {
-    this.#state.config = config;
-    this.#state.cluster = this.#host.clusterOf(config);
-    this.#state.runBaseServices();
-    const untilReboot = new AbortController();
-    const access = this.#grantAccess(config, AbortSignal.any([signal, untilReboot.signal]));
-    if (this.record.installed) {
-      await this.#disk.keepPending();
-      return this.#runConfigured(config, signal, access);
-    }
-    try {
-      await this.#install(config, signal);
-    } finally {
-      // A worker may still be asking for its certificate.
-      untilReboot.abort();
-      await access.catch(() => {});
-    }
-    await this.#disk.keepPending();
-    await this.#reboot(signal);
-  }
-
-  /** Until the disk takes it: a failing disk means reboot and try again. */
-  async #install(config: NodeConfig, signal: AbortSignal): Promise<void> {
-    for (;;) {
-      this.#state.setStage("installing");
-      await this.#sleep(this.#host.timing.installMs, signal);
-      this.#crash("install");
-      const keys = await this.#sealKeys(config);
-      if (keys) return this.#disk.installed(keys);
-      this.#log.warn("installation failed; rebooting to try again");
-      this.#state.setStage("rebooting");
-      this.#access.pause();
-      await this.#sleep(this.#host.timing.rebootMs, signal);
-      await this.#grantAccess(config, signal);
-    }
-  }
-
-  /** Keys of encrypted volumes, sealed; `undefined` when the disk or the service fails. */
-  async #sealKeys(config: NodeConfig): Promise<SealedKey[] | undefined> {
-    if (this.#faults.diskFailure === true) return undefined;
-    try {
-      return await sealVolumeKeys(config, this.spec.uuid, this.edges);
-    } catch (error) {
-      this.#log.warn("a volume's key could not be sealed", { reason: messageOf(error) });
-      return undefined;
-    }
-  }
-
-  /** Waits until every encrypted volume is open. */
-  async #openVolumes(config: NodeConfig, signal: AbortSignal): Promise<void> {
-    for (;;) {
-      try {
-        return await unsealVolumeKeys(this.record.sealedKeys ?? [], config, this.spec.uuid, this.edges);
-      } catch (error) {
-        this.#log.warn("an encrypted volume stays closed; trying again", { reason: messageOf(error) });
-        await this.#sleep(this.#host.timing.trustdRetryMs, signal);
-      }
-    }
-  }
-
-  /** Lets the cluster's clients in. */
-  async #grantAccess(config: NodeConfig, signal: AbortSignal): Promise<void> {
-    if (config.role === "worker") this.#state.service("apid", "Waiting", "Waiting for api certificates");
-    this.refresh();
-    await this.#access.open(config, signal);
-    this.#state.running("apid");
-    this.refresh();
-  }
-
-  async #runConfigured(
-    config: NodeConfig,
-    signal: AbortSignal,
-    access = this.#grantAccess(config, signal),
-  ): Promise<void> {
-    const cluster = this.#host.clusterOf(config);
-    this.#state.config = config;
-    this.#state.cluster = cluster;
-    this.#state.setStage("booting");
-    await access;
-    cluster.enter(this);
-    this.#state.isCriUp = true;
-    this.#state.running("cri");
-    this.#state.running("kubelet");
-    if (config.role === "controlplane") {
-      await this.#access.openTrustd(config);
-      this.#state.running("trustd");
-      await this.#startEtcd(cluster, signal);
-      await cluster.startServing(this, config);
-    }
-    await cluster.startKubelet(this, config, signal);
-    this.#state.setStage("running");
-  }
-
-  async #startEtcd(cluster: SimulatedCluster, signal: AbortSignal): Promise<void> {
-    this.#state.service("etcd", "Preparing", "Running pre state");
-    while (!this.hasEtcdData && !cluster.isServing) {
-      await Promise.race([this.#bootstrapped.promise, cluster.changed(signal)]);
-    }
-    if (!this.hasEtcdData) await this.#becomeEtcdMember();
-    await this.#enterEtcd(cluster);
-    await this.#sleep(this.#host.timing.etcdMs, signal);
-    this.#state.service("etcd", "Running", "Health check successful", true);
-  }
-
-  async #becomeEtcdMember(): Promise<void> {
-    const id = Buffer.from(this.edges.random.bytes(8)).toString("hex");
-    await this.#disk.save({ etcdMemberId: id });
-    if (this.cluster) await this.#enterEtcd(this.cluster);
-  }
-
-  /** The disk says that it is a member; the cluster may not have heard it when the process ended in between. */
-  async #enterEtcd(cluster: SimulatedCluster): Promise<void> {
-    const { etcdMemberId: id } = this.record;
-    if (id === undefined || cluster.etcdMembers.some((member) => member.id === id)) return;
-    await cluster.addEtcdMember({ id, hostname: this.hostname, address: this.spec.address });
-  }
-
-  async #reboot(signal: AbortSignal): Promise<void> {
-    this.#state.setStage("rebooting");
-    await this.#goDark("rebooting");
-    await this.#sleep(this.#host.timing.rebootMs, signal);
-    await this.#boot(signal);
-  }
-
-  async #reset(plan: WipePlan, signal: AbortSignal): Promise<void> {
-    this.#state.setStage("resetting");
-    const { cluster } = this;
-    const memberId = this.record.etcdMemberId;
-    if (plan.graceful && cluster && memberId !== undefined) {
-      try {
-        await cluster.leaveEtcd(memberId);
-      } catch (error) {
-        // Talos gives the sequence up: nothing is wiped and the node comes back as it was.
-        this.#log.warn("reset failed; rebooting", { reason: messageOf(error) });
-        return this.#reboot(signal);
-      }
-    }
-    await this.#sleep(this.#host.timing.resetMs, signal);
-    this.#crash("reset");
-    await this.#goDark("resetting");
-    if (await this.#disk.wipe(plan.partitions)) await this.#host.lostData(cluster);
-    if (!plan.reboot) await this.#disk.save({ powered: false });
-    if (!plan.reboot || this.record.unbootable) return this.#state.setStage("off");
-    this.#state.setStage("rebooting");
-    await this.#sleep(this.#host.timing.rebootMs, signal);
-    await this.#boot(signal);
   }
 
   /** Talos' answer to a sequence that fails is a reboot; to a loss of power, so is ours. */
@@ -486,9 +315,9 @@ export class SimulatedNode {
         await this.#access.cut();
         await this.#disk.loseMemory();
       }
-      await this.#goDark("rebooting");
+      await this.#ending.goDark("rebooting");
       await this.#sleep(this.#host.timing.rebootMs, signal);
-      await this.#boot(signal);
+      await this.#boot.boot(signal);
     });
   }
 
@@ -508,16 +337,6 @@ export class SimulatedNode {
       this.#sequenceFailed("boot", "", error);
       throw new CodedError("unavailable", "the node lost power");
     }
-  }
-
-  /** Nothing answers any more. */
-  async #goDark(stage: NodeStage): Promise<void> {
-    const { cluster } = this;
-    this.#state.isCriUp = false;
-    await this.#access.close();
-    await cluster?.leave(this);
-    this.#bootstrapped = Promise.withResolvers<void>();
-    this.#state.goDark(stage);
   }
 
   #sleep(ms: number, signal: AbortSignal): Promise<void> {

@@ -18,6 +18,7 @@ export interface ResourceDescription {
   /** The same for people, made when somebody asks. */
   readonly yaml: () => string;
   readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** A resource as it is kept. */

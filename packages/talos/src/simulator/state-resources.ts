@@ -286,7 +286,10 @@ function cluster(view: NodeView): ResourceDescription[] {
 function configuration({ config }: NodeView): ResourceDescription[] {
   if (config === undefined) return [];
   const spec = { yamlMarshalled: Buffer.from(config.text, "utf8") };
-  return ["v1alpha1", "persistent"].map((id) =>
-    describe(machineConfig, id, "config.AcquireController", spec, config.text),
-  );
+  // The display is one text with all documents in it, which the annotation tells clients.
+  const annotations = { "talos.dev/yaml-spec": "1" };
+  return ["v1alpha1", "persistent"].map((id) => ({
+    ...describe(machineConfig, id, "config.AcquireController", spec, config.text),
+    annotations,
+  }));
 }

@@ -27,6 +27,7 @@ import { candidateDisks } from "../install-target.ts";
 import { readNodeConfig, type NodeConfig } from "../node-config.ts";
 import type { SimulatedNode } from "../node.ts";
 import { roles } from "../role.ts";
+import { unifiedDiff } from "../unified-diff.ts";
 import type { Caller } from "./call-context.ts";
 
 type Reply = MessageInitShape<typeof ApplyConfigurationSchema>;
@@ -89,7 +90,7 @@ async function apply(
   const changes = active && next ? changesNeedingReboot(active, next) : [];
   const mode = effectiveMode(request.mode, active, changes);
   const reply = { warnings, mode, modeDetails: details(mode, request, node) };
-  if (request.dryRun) return { ...reply, modeDetails: dryRun(active, changes, reply.modeDetails) };
+  if (request.dryRun) return { ...reply, modeDetails: dryRun(active, text, reply.modeDetails) };
   await takeEffect(mode, text, request, node, state);
   return reply;
 }
@@ -143,7 +144,7 @@ function details(mode: Mode, request: ApplyConfigurationRequest, node: Simulated
     case Mode.STAGED:
       return "Staged configuration to be applied after the next reboot";
     case Mode.TRY:
-      return `Applied configuration without a reboot\nThe config is applied in 'try' mode and will be automatically reverted back in ${trialMs(request) / 1000}s`;
+      return `Applied configuration without a reboot\nThe config is applied in 'try' mode and will be automatically reverted back in ${goDuration(trialMs(request))}`;
     default:
       return node.config || request.mode !== Mode.REBOOT
         ? "Applied configuration without a reboot"
@@ -151,13 +152,17 @@ function details(mode: Mode, request: ApplyConfigurationRequest, node: Simulated
   }
 }
 
-function dryRun(active: NodeConfig | undefined, changes: readonly string[], text: string): string {
-  const diff = !active
-    ? "Node is in maintenance mode."
-    : changes.length === 0
-      ? "No changes that need a reboot."
-      : changes.join("\n");
-  return `Dry run summary:\n${text} (skipped in dry-run).\nConfig diff:\n\n${diff}`;
+function dryRun(active: NodeConfig | undefined, text: string, done: string): string {
+  const diff = unifiedDiff(active?.text ?? "", text);
+  return `Dry run summary:\n${done} (skipped in dry-run).\nConfig diff:\n\n${diff === "" ? "No changes." : diff}`;
+}
+
+/** Whole seconds as Go writes them: `1m0s`. */
+function goDuration(ms: number): string {
+  const seconds = Math.floor(ms / 1000);
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  if (hours > 0) return `${hours}h${minutes}m${seconds % 60}s`;
+  return minutes > 0 ? `${minutes}m${seconds % 60}s` : `${seconds}s`;
 }
 
 function trialMs(request: ApplyConfigurationRequest): number {

@@ -9,6 +9,8 @@ import {
   MachineStatusEventSchema,
   SequenceEvent_Action as Action,
   SequenceEventSchema,
+  TaskEvent_Action as TaskAction,
+  TaskEventSchema,
   type Event,
 } from "../../gen/machine/machine_pb.ts";
 import type { NodeEvent } from "../node-events.ts";
@@ -28,23 +30,39 @@ const stages: Readonly<Record<NodeStage, EventStage>> = {
 
 /** The message of an event. */
 export function eventMessage({ id, actorId, happening }: NodeEvent): Event {
-  const data =
-    happening.kind === "stage"
-      ? payload(MachineStatusEventSchema, {
-          stage: stages[happening.stage],
-          status: {
-            ready: happening.unmet.length === 0,
-            unmetConditions: happening.unmet.map((condition) => ({ ...condition })),
-          },
-        })
-      : payload(SequenceEventSchema, {
-          sequence: happening.sequence,
-          action: happening.action === "start" ? Action.START : Action.STOP,
-          ...(happening.error === undefined ? {} : { error: { message: happening.error } }),
-        });
+  const data = dataOf(happening);
   return create(EventSchema, { id, actorId, data });
 }
 
-function payload<D extends DescMessage>(schema: D, value: MessageInitShape<D>) {
+function dataOf(happening: NodeEvent["happening"]): Payload {
+  switch (happening.kind) {
+    case "stage":
+      return payload(MachineStatusEventSchema, {
+        stage: stages[happening.stage],
+        status: {
+          ready: happening.unmet.length === 0,
+          unmetConditions: happening.unmet.map((condition) => ({ ...condition })),
+        },
+      });
+    case "task":
+      return payload(TaskEventSchema, {
+        task: happening.task,
+        action: happening.action === "start" ? TaskAction.START : TaskAction.STOP,
+      });
+    case "sequence":
+      return payload(SequenceEventSchema, {
+        sequence: happening.sequence,
+        action: happening.action === "start" ? Action.START : Action.STOP,
+        ...(happening.error === undefined ? {} : { error: { message: happening.error } }),
+      });
+  }
+}
+
+interface Payload {
+  readonly typeUrl: string;
+  readonly value: Uint8Array<ArrayBuffer>;
+}
+
+function payload<D extends DescMessage>(schema: D, value: MessageInitShape<D>): Payload {
   return { typeUrl: `talos/runtime/${schema.typeName}`, value: toBinary(schema, create(schema, value)) };
 }

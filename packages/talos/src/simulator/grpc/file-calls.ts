@@ -79,9 +79,11 @@ export const fileCalls: Partial<ServiceImpl<typeof MachineService>> = {
     if (!rootPath.startsWith("/")) throw unknownError(`path is not absolute ${rootPath.slice(0, 200)}`);
     const root = cleanPath(rootPath);
     const modified = Math.floor(node.bootTime / 1000);
+    // A folder itself is not in its archive, only what it holds.
+    const found = below(node, root).filter((file) => !(file.isFolder && file.path === root));
     const archive = tarArchive(
-      below(node, root).map((file) => ({
-        name: file.path === root && !file.isFolder ? nameOf(file) : relative(file.path, root) || ".",
+      found.map((file) => ({
+        name: file.path === root ? nameOf(file) : `${relative(file.path, root)}${file.isFolder ? "/" : ""}`,
         content: file.content,
         mode: file.mode,
         modified,

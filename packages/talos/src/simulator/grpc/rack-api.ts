@@ -26,7 +26,7 @@ import { MachineService } from "../../gen/machine/machine_pb.ts";
 import { SecurityService } from "../../gen/securityapi/security_pb.ts";
 import { StorageService } from "../../gen/storage/storage_pb.ts";
 import { TimeService } from "../../gen/time/time_pb.ts";
-import { permissionDenied, unavailable } from "../call-error.ts";
+import { permissionDenied, unavailable, wireError } from "../call-error.ts";
 import type { Peer } from "../node-listener.ts";
 import type { SimulatedNode } from "../node.ts";
 import { mayCall, roles } from "../role.ts";
@@ -71,7 +71,7 @@ export class RackApi {
     };
     this.#apid = connectNodeAdapter({
       ...common,
-      interceptors: [faults, permission, routing(options)],
+      interceptors: [failures, faults, permission, routing(options)],
       routes: (router) => {
         router.service(MachineService, machineService);
         router.service(ClusterService, clusterService(options.nodeAt, options.healthIntervalMs));
@@ -123,6 +123,24 @@ function callerOf(request: Request): Caller {
   const caller = request.contextValues.get(callerKey);
   if (!caller) throw unavailable("this connection belongs to no node");
   return caller;
+}
+
+/** Failures of the simulation in gRPC's terms. */
+const failures: Interceptor = (next) => async (request) => {
+  try {
+    const response = await next(request);
+    return response.stream ? { ...response, message: translated(response.message) } : response;
+  } catch (error) {
+    throw wireError(error);
+  }
+};
+
+async function* translated<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
+  try {
+    yield* messages;
+  } catch (error) {
+    throw wireError(error);
+  }
 }
 
 /** Delays, failures and lost replies that were asked for. */
@@ -238,7 +256,7 @@ function listOf(message: object): object[] {
 
 function metadataOf(hostname: string, error?: unknown): Metadata {
   if (error === undefined) return create(MetadataSchema, { hostname });
-  const { code, rawMessage } = ConnectError.from(error);
+  const { code, rawMessage } = ConnectError.from(wireError(error));
   const text = `rpc error: code = ${Code[code]} desc = ${rawMessage}`;
   return create(MetadataSchema, { hostname, error: text, status: { code, message: rawMessage } });
 }

@@ -8,7 +8,8 @@ import {
   type ResetRequest,
 } from "../../gen/machine/machine_pb.ts";
 import { failedPrecondition, unknownError } from "../call-error.ts";
-import type { SimulatedNode, WipePlan } from "../node.ts";
+import type { WipePlan } from "../node-ending.ts";
+import type { SimulatedNode } from "../node.ts";
 import type { SequenceName } from "../sequence.ts";
 import { callerOf } from "./call-context.ts";
 

@@ -141,6 +141,7 @@ function wire(resource: StoredResource): Resource {
       created: timestampFromMs(resource.created),
       updated: timestampFromMs(resource.updated),
       labels: { ...resource.labels },
+      annotations: { ...resource.annotations },
     },
     spec: { protoSpec: resource.proto, yamlSpec: resource.yaml() },
   });
