@@ -5,8 +5,15 @@
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { seededRandom, systemEdges } from "@kontinuum/std";
-import { openStore, prefixRange, verifyStore, type StoreEvent } from "@kontinuum/storage";
+import { isCoded, seededRandom, silentLog, systemEdges } from "@kontinuum/std";
+import {
+  openStore,
+  prefixRange,
+  verifyStore,
+  type Store,
+  type StoreEvent,
+  type WatchBatch,
+} from "@kontinuum/storage";
 import { checkHistory, History } from "@kontinuum/storage/history";
 import pg from "pg";
 import { findPostgres, startPostgres, startStandby } from "../services/postgres.ts";
@@ -41,7 +48,9 @@ test("a standby takes over in the middle of writes", { skip, timeout: 180_000 },
     const urls = [hosts, hosts.split(",").toReversed().join(",")].map(
       (names) => `postgres://postgres@${names}/postgres`,
     );
-    const replicas = await Promise.all(urls.map((url) => openStore(url, systemEdges(), options)));
+    const errors: string[] = [];
+    const log = { ...silentLog, error: (message: string) => void errors.push(message) };
+    const replicas = await Promise.all(urls.map((url) => openStore(url, systemEdges({ log }), options)));
     const history = new History();
     const random = seededRandom(5);
     let counter = 0;
@@ -81,6 +90,8 @@ test("a standby takes over in the middle of writes", { skip, timeout: 180_000 },
       assert.deepEqual(revisions(events), revisions(everything.slice(0, events.length)));
     }
     assert.deepEqual((await verifyStore(direct)).problems, []);
+    // What both had seen is shown to be kept, so no watch had to begin anew.
+    assert.deepEqual(errors, []);
     await Promise.all([...watching, direct.close(), ...replicas.map((store) => store.close())]);
   } finally {
     stop.abort();
@@ -88,3 +99,53 @@ test("a standby takes over in the middle of writes", { skip, timeout: 180_000 },
     await primary.stop();
   }
 });
+
+test(
+  "a standby that lacks acknowledged writes takes over: watches are told, and nothing old is served or written on",
+  { skip, timeout: 120_000 },
+  async () => {
+    const primary = await startPostgres();
+    const standby = await startStandby(primary);
+    const put = (to: Store, key: string, value: string) => to.txn({ success: [{ type: "put", key, value }] });
+    try {
+      const url = `postgres://postgres@127.0.0.1:${primary.port},127.0.0.1:${standby.port}/postgres`;
+      const store = await openStore(url, systemEdges(), options);
+      for (let i = 0; i < 100; i++) await put(store, `/k/${i}`, "kept");
+      const { revision: kept } = await put(store, "/last", "kept");
+      const replayed = "SELECT revision::int FROM kontinuum_meta";
+      await waitFor("the standby", async () => (await query(standby.url, replayed))[0] === kept);
+      await standby.kill();
+      const lost = store.watch({ ...prefixRange("/"), startRevision: 2 });
+      const seen: number[] = [];
+      const watching = (async () => {
+        for await (const { events } of lost) seen.push(...events.map(({ kv }) => kv.modRevision));
+      })();
+      watching.catch(() => {});
+      for (let i = 0; i < 5; i++) await put(store, `/k/${i}`, "lost");
+      await waitFor("the watch", () => seen.at(-1) === kept + 5);
+      // In the cache of ranges as well.
+      assert.equal((await store.range(prefixRange("/k/"))).kvs[0]?.value.toString(), "lost");
+      await primary.kill();
+      await standby.restart();
+      await query(standby.url, "SELECT pg_promote()");
+      // Somebody else is quicker, and gives the same revisions out again, and more.
+      const other = await openStore(standby.url, systemEdges(), options);
+      for (let i = 0; i < 9; i++) await put(other, `/k/${i}`, "again");
+      await assert.rejects(watching, (error) => isCoded(error, "gone"));
+      const { kvs, revision } = await waitFor("reads", () => store.range(prefixRange("/k/")));
+      assert.equal(revision, kept + 9);
+      assert.deepEqual(kvs, (await other.range(prefixRange("/k/"))).kvs);
+      assert.equal(kvs.filter(({ value }) => value.toString() === "lost").length, 0);
+      const after = store.watch({ ...prefixRange("/"), startRevision: revision + 1 });
+      await put(store, "/k/0", "after");
+      const batch: WatchBatch | void = (await after[Symbol.asyncIterator]().next()).value;
+      const [event] = batch?.events ?? [];
+      assert.deepEqual([event?.kv.value.toString(), event?.kv.version], ["after", 3]);
+      assert.deepEqual((await verifyStore(store)).problems, []);
+      await Promise.all([store.close(), other.close()]);
+    } finally {
+      await standby.stop();
+      await primary.stop();
+    }
+  },
+);

@@ -139,6 +139,8 @@ export interface Backend {
   }): Promise<LogPage>;
   /** Calls `listener` when `known` has moved on, with the changes when they are at hand. */
   onCommit(listener: (changes: readonly Change[] | undefined) => void): void;
+  /** Calls `listener` when commits that were handed on may not have been kept, and `known` is what is. Absent: that cannot happen. */
+  onLoss?(listener: () => void): void;
   /** Moves the compaction mark, durably. The caller checked the bounds; a lower mark is a no-op. */
   setCompact(revision: Revision): Promise<void>;
   /** Removes some history below the mark, within about `budgetMs`; `true` when there is more to do. */

@@ -8,7 +8,7 @@
  */
 import type { Edges, Timer } from "@kontinuum/std";
 import type { Revision, Watch, WatchRequest } from "../contract.ts";
-import { storeClosed } from "../faults.ts";
+import { fault, storeClosed } from "../faults.ts";
 import type { Backend, Change } from "./backend.ts";
 import { inSpan } from "./span.ts";
 import { Watcher, type WatchRegistry } from "./watcher.ts";
@@ -34,6 +34,7 @@ export class WatchHub {
     this.#edges = edges;
     this.#published = backend.known.revision;
     backend.onCommit((changes) => this.#publish(changes));
+    backend.onLoss?.(() => this.#lost());
   }
 
   /** Opens a watch. Fails with `invalid_argument` for an empty key. */
@@ -76,6 +77,15 @@ export class WatchHub {
     }
     for (const watcher of touched) watcher.wake(through);
     for (const watcher of this.#registry.waiting) watcher.recheck();
+  }
+
+  /** The database went back: nobody can go on from where they are. */
+  #lost(): void {
+    const compactRevision = this.#published;
+    this.#published = this.#backend.known.revision;
+    const text = `the database may have lost acknowledged writes up to revision ${compactRevision}: read again`;
+    for (const watcher of this.#all())
+      watcher.fail(fault("compacted", text, { details: { compactRevision } }));
   }
 
   #remove(watcher: Watcher): void {

@@ -26,6 +26,11 @@ export class CachedPairs {
     this.#query = query;
   }
 
+  /** Forgets everything: another server's revisions mean something else. */
+  clear(): void {
+    this.#cache.clear();
+  }
+
   /** Remembers what was committed. */
   add(changes: readonly Change[]): void {
     for (const { change, sub } of numbered(changes))

@@ -2,6 +2,7 @@
  * What tells this process of commits: a connection that listens, a slow poll as a safety net, and the
  * process's own writes. Hands every revision on exactly once, in order.
  */
+import { isDeepStrictEqual } from "node:util";
 import { isCoded, messageOf, type Edges, type Timer } from "@kontinuum/std";
 import type pg from "pg";
 import type { Change, LogPage, Position } from "../../engine/backend.ts";
@@ -25,6 +26,8 @@ export interface FeedSource {
   readonly read: (from: number) => Promise<LogPage & { readonly position: Position }>;
   /** New changes, or `undefined` when there are too many to hand out. Moves what is known on first. */
   readonly publish: (position: Position, changes: readonly Change[] | undefined) => void;
+  /** What was handed out may not have been kept: the database is at `position` now. */
+  readonly lost: (position: Position) => void;
 }
 
 /** The feed of one store. */
@@ -35,6 +38,10 @@ export class Feed {
   #timer: Timer | undefined;
   #reading: Promise<void> | undefined;
   #again = false;
+  /** The last change that was handed out. */
+  #last: Change | undefined;
+  /** Another server has taken over, and whether it has everything that was handed out is not known yet. */
+  #doubtful = false;
   #closed = false;
 
   constructor(source: FeedSource, known: Position) {
@@ -51,13 +58,20 @@ export class Feed {
   committed(changes: readonly Change[], revision: number): void {
     const first = changes[0]?.kv.modRevision;
     // Directly when nothing of others lies between; else the log has the right order.
-    if (first !== undefined && first === this.#known.revision + 1)
+    if (first !== undefined && first === this.#known.revision + 1 && !this.#doubtful)
       this.#publish({ ...this.#known, revision }, changes);
     else if (first !== undefined) this.#look();
   }
 
+  /** Another server has taken over: it must be shown that it has what was handed out. */
+  doubt(): void {
+    this.#doubtful = true;
+    this.#look();
+  }
+
   /** A position was read somewhere; if it is newer, changes are fetched. */
   noticed(position: Position): void {
+    if (this.#doubtful) return this.#look();
     if (position.compactRevision > this.#known.compactRevision)
       this.#publish({ ...this.#known, compactRevision: position.compactRevision }, []);
     if (position.revision > this.#known.revision) this.#look();
@@ -72,6 +86,7 @@ export class Feed {
 
   #publish(position: Position, changes: readonly Change[] | undefined): void {
     this.#known = position;
+    this.#last = changes?.at(-1) ?? (changes ? this.#last : undefined);
     this.#source.publish(position, changes);
   }
 
@@ -93,6 +108,7 @@ export class Feed {
     while (this.#again && !this.#closed) {
       this.#again = false;
       try {
+        if (this.#doubtful) await this.#settle();
         const page = await this.#source.read(this.#known.revision + 1);
         if (page.position.revision - this.#known.revision > maxFeedLag)
           this.#publish(page.position, undefined);
@@ -110,6 +126,27 @@ export class Feed {
         this.#log("the log of PostgreSQL could not be read", error);
       }
     }
+  }
+
+  /** Looks whether the last change that was handed out is where it was. What cannot be shown counts as lost. */
+  async #settle(): Promise<void> {
+    const { position, changes } = await this.#source.read(this.#known.revision);
+    const last = this.#last;
+    const kept =
+      last?.kv.modRevision === this.#known.revision &&
+      changes.some(({ kv }) => isDeepStrictEqual(kv, last.kv));
+    this.#doubtful = false;
+    if (kept) return;
+    this.#source.edges.log.error(
+      "PostgreSQL may have lost acknowledged writes: make its replication synchronous",
+      {
+        known: this.#known.revision,
+        found: position.revision,
+      },
+    );
+    this.#known = position;
+    this.#last = undefined;
+    this.#source.lost(position);
   }
 
   async #listen(): Promise<void> {

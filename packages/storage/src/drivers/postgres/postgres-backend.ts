@@ -65,6 +65,7 @@ export class PostgresBackend implements Backend {
   });
   #known: Position;
   #listener: ((changes: readonly Change[] | undefined) => void) | undefined;
+  #lossListener: (() => void) | undefined;
 
   /** Connects, creates the tables when they are missing, and starts to follow the log. */
   static async open(url: string, edges: Edges): Promise<PostgresBackend> {
@@ -92,9 +93,18 @@ export class PostgresBackend implements Backend {
           if (changes) this.#pairs.add(changes);
           if (changes === undefined || changes.length > 0) this.#listener?.(changes);
         },
+        lost: (next) => {
+          this.#known = next;
+          this.#lossListener?.();
+        },
       },
       position,
     );
+    servers.onTakeover(() => {
+      this.#pairs.clear();
+      this.#writer.forget();
+      this.#feed.doubt();
+    });
     this.#feed.start();
   }
 
@@ -132,6 +142,10 @@ export class PostgresBackend implements Backend {
 
   onCommit(listener: (changes: readonly Change[] | undefined) => void): void {
     this.#listener = listener;
+  }
+
+  onLoss(listener: () => void): void {
+    this.#lossListener = listener;
   }
 
   async setCompact(revision: Revision): Promise<void> {

@@ -11,7 +11,9 @@ const maxServers = 16;
 /** The servers of one store, and the one that is used. */
 export class Servers {
   readonly #urls: readonly string[];
+  readonly #listeners: (() => void)[] = [];
   #at = 0;
+  #timeline: string | undefined;
 
   /** Fails with `invalid_argument`, naming what the URL lacks. */
   constructor(url: string) {
@@ -29,27 +31,36 @@ export class Servers {
     if (url === this.current) this.#at = (this.#at + 1) % this.#urls.length;
   }
 
-  /** Refuses a standby where another server may be the primary. Call it on each new connection. */
+  /** Calls `listener` when another server has taken over, before anything is read from it. */
+  onTakeover(listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Refuses a standby, and notices that another server has taken over. Comes first on each new connection. */
   async checkPrimary(client: Pick<pg.ClientBase, "query">): Promise<void> {
-    if (this.#urls.length === 1) return;
-    const { rows } = await client.query<unknown[]>({
-      text: "SELECT pg_is_in_recovery()",
-      rowMode: "array",
-    });
-    if (rows[0]?.[0] !== false) throw new Error("this server is a standby");
+    const timeline = await timelineOf(client);
+    if (timeline === undefined) {
+      // Where no other server may be the primary, PostgreSQL's own refusal of the first write says it better.
+      if (this.#urls.length > 1) throw new Error("this server is a standby");
+      return;
+    }
+    const before = this.#timeline;
+    this.#timeline = timeline;
+    if (before !== undefined && before !== timeline) for (const listener of this.#listeners) listener();
   }
 }
 
 /**
  * The history that a primary writes: another one after a standby took its place. Transaction ids mean something only within
- * one. (PostgreSQL's documentation, "Timelines": the first eight digits of a log file's name.)
+ * one. `undefined` for a standby. (PostgreSQL's documentation, "Timelines": the first eight digits of a log file's name.)
  */
-export async function timelineOf(client: Pick<pg.ClientBase, "query">): Promise<string> {
+export async function timelineOf(client: Pick<pg.ClientBase, "query">): Promise<string | undefined> {
   const { rows } = await client.query<unknown[]>({
-    text: "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)",
+    text: "SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END",
     rowMode: "array",
   });
-  return String(rows[0]?.[0]);
+  const timeline = rows[0]?.[0];
+  return typeof timeline === "string" ? timeline : undefined;
 }
 
 /** One URL for each server: they share user, database and parameters. */

@@ -60,7 +60,7 @@ export class Writer {
   readonly #foresight = new Foresight();
   #client: pg.Client | undefined;
   /** The server's history: another one after a standby took the primary's place, with transaction ids of its own. */
-  #timeline = "";
+  #timeline: string | undefined;
   #closed = false;
 
   constructor(servers: Servers, clock: Clock) {
@@ -81,6 +81,11 @@ export class Writer {
         await this.#clock.sleep(retryPauseMs);
       }
     }
+  }
+
+  /** Another server has taken over: nothing that is known may be written on. */
+  forget(): void {
+    this.#foresight.forget();
   }
 
   async close(): Promise<void> {
