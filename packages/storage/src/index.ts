@@ -13,7 +13,7 @@ export {
   type EtcdServer,
   type ServeEtcdOptions,
 } from "./etcd/services.ts";
-export { grpcHandler, type GrpcHandler } from "./etcd/unary-server.ts";
+export { grpcHandler, type GrpcHandler } from "./etcd/grpc-handler.ts";
 export { connectEtcd } from "./drivers/etcd/etcd-store.ts";
 export type { EtcdTarget, EtcdTls } from "./drivers/etcd/channel.ts";
 export {

@@ -88,16 +88,18 @@ async function* untilRevoked<T>(
     return;
   }
   const iterator = requests[Symbol.asyncIterator]();
-  let abort = (): void => {};
-  const revoked = new Promise<never>((_, reject) => {
-    abort = () => reject(new CodedError("unauthenticated", "the identity was revoked"));
-  });
-  revoked.catch(() => {});
-  if (signal.aborted) abort();
+  const revoked = (): CodedError => new CodedError("unauthenticated", "the identity was revoked");
+  // One promise for each step: a race with one that lasts as long as the stream would grow with every request.
+  let fail: ((error: CodedError) => void) | undefined;
+  const abort = (): void => fail?.(revoked());
   signal.addEventListener("abort", abort, { once: true });
   try {
     for (;;) {
-      const step = await Promise.race([iterator.next(), revoked]);
+      if (signal.aborted) throw revoked();
+      const step = await new Promise<IteratorResult<T>>((resolve, reject) => {
+        fail = reject;
+        iterator.next().then(resolve, reject);
+      });
       if (step.done === true) return;
       yield step.value;
     }

@@ -19,7 +19,7 @@ import { CodedError } from "@kontinuum/std";
 import * as rpc from "../../gen/etcd/etcdserverpb/rpc_pb.ts";
 import { reasonOf, storeClosed } from "../../faults.ts";
 import { fromWire } from "../../etcd/status-text.ts";
-import { unaryTransport } from "./unary-transport.ts";
+import { directTransport } from "./direct-transport.ts";
 
 /** Longest time a call may take, milliseconds. */
 export const callTimeoutMs = 10_000;
@@ -181,21 +181,20 @@ export class Channel {
         nodeOptions,
       );
     const transport = (sessionManager: Http2SessionManager): Transport =>
-      createGrpcTransport({
-        baseUrl,
-        sessionManager,
-        interceptors: [this.#withHeaders],
-        acceptCompression: [],
-        readMaxBytes: maxAnswerBytes,
+      directTransport({
+        manager: sessionManager,
+        streams: createGrpcTransport({
+          baseUrl,
+          sessionManager,
+          interceptors: [this.#withHeaders],
+          acceptCompression: [],
+          readMaxBytes: maxAnswerBytes,
+        }),
+        headers: () => this.#metadata(),
+        maxBytes: maxAnswerBytes,
       });
     const [calls, streams] = [connect(), connect()];
-    const forStreams = transport(streams);
-    const forCalls = unaryTransport({
-      manager: calls,
-      streams: transport(calls),
-      headers: () => this.#metadata(),
-      maxBytes: maxAnswerBytes,
-    });
+    const [forCalls, forStreams] = [transport(calls), transport(streams)];
     return {
       calls,
       streams,

@@ -1,5 +1,5 @@
 /**
- * One message of a gRPC call as bytes: a flag that says whether it is compressed (never, here), four bytes of length, the
+ * Messages of a gRPC call as bytes: a flag that says whether it is compressed (never, here), four bytes of length, the
  * message ("Length-Prefixed-Message" in gRPC's public document "gRPC over HTTP2").
  */
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -47,5 +47,44 @@ export class UnaryBody {
     if (body.readUInt32BE(1) < body.length - prefixBytes)
       throw new ConnectError("a unary call has one message", Code.Unimplemented);
     return body.subarray(prefixBytes);
+  }
+}
+
+/** Cuts what comes in on a stream into messages of at most `maxBytes`. */
+export class FrameSplitter {
+  readonly #maxBytes: number;
+  #chunks: Buffer[] = [];
+  #size = 0;
+  /** Bytes without which the next message is not whole. */
+  #needed = prefixBytes;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Takes the next part; answers the messages that are whole now. */
+  add(chunk: Buffer): Uint8Array[] {
+    this.#chunks.push(chunk);
+    this.#size += chunk.length;
+    if (this.#size < this.#needed) return [];
+    const data = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks);
+    const messages: Uint8Array[] = [];
+    let at = 0;
+    this.#needed = prefixBytes;
+    while (data.length - at >= prefixBytes) {
+      const length = data.readUInt32BE(at + 1);
+      if (data.readUInt8(at) !== 0)
+        throw new ConnectError("a message is compressed and does not say how", Code.Internal);
+      if (length > this.#maxBytes)
+        throw new ConnectError(`message is larger than ${this.#maxBytes} bytes`, Code.ResourceExhausted);
+      this.#needed = prefixBytes + length;
+      if (data.length - at < this.#needed) break;
+      messages.push(data.subarray(at + prefixBytes, at + this.#needed));
+      at += this.#needed;
+      this.#needed = prefixBytes;
+    }
+    this.#chunks = at < data.length ? [data.subarray(at)] : [];
+    this.#size = data.length - at;
+    return messages;
   }
 }

@@ -1,18 +1,18 @@
-/** Direct unary calls: what the wire may carry, on both sides. */
+/** Direct calls and streams: what the wire may carry, on both sides. */
 import assert from "node:assert/strict";
 import http2 from "node:http2";
 import { gzipSync } from "node:zlib";
 import { after, before, describe, test } from "node:test";
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createGrpcTransport, Http2SessionManager } from "@connectrpc/connect-node";
 import { systemEdges } from "@kontinuum/std";
 import type { Store } from "../contract.ts";
-import { unaryTransport } from "../drivers/etcd/unary-transport.ts";
+import { directTransport } from "../drivers/etcd/direct-transport.ts";
 import * as rpc from "../gen/etcd/etcdserverpb/rpc_pb.ts";
 import { openStore } from "../open.ts";
 import { serveEtcd, type EtcdServer } from "./services.ts";
-import { framed } from "./unary-frame.ts";
+import { framed, FrameSplitter } from "./frames.ts";
 
 interface Answer {
   readonly status: string;
@@ -48,6 +48,25 @@ async function send(
     body: Buffer.concat(chunks),
   };
 }
+
+test("messages are found wherever the chunks are cut", () => {
+  const messages = Array.from({ length: 40 }, (_, i) => Buffer.alloc((i * 37) % 301, i));
+  const bytes = Buffer.concat(messages.map(framed));
+  for (const size of [1, 2, 4, 5, 6, 7, 64, 300, 1_000, bytes.length]) {
+    const splitter = new FrameSplitter(1_000);
+    const found: Uint8Array[] = [];
+    for (let at = 0; at < bytes.length; at += size)
+      found.push(...splitter.add(bytes.subarray(at, at + size)));
+    assert.deepEqual(
+      found.map((each) => Buffer.from(each)),
+      messages,
+    );
+  }
+  assert.throws(() => new FrameSplitter(10).add(framed(Buffer.alloc(11))), /larger than 10 bytes/);
+  const compressed = framed(Buffer.alloc(1));
+  compressed.writeUInt8(1, 0);
+  assert.throws(() => new FrameSplitter(10).add(compressed), /compressed/);
+});
 
 describe("a unary call, served directly", () => {
   let store: Store;
@@ -109,7 +128,87 @@ describe("a unary call, served directly", () => {
   });
 });
 
-describe("a unary call, made directly", () => {
+describe("a stream, served directly", () => {
+  let store: Store;
+  let server: EtcdServer;
+  let session: http2.ClientHttp2Session;
+  before(async () => {
+    store = await openStore("memory://", systemEdges());
+    server = await serveEtcd(store);
+    session = http2.connect(server.url);
+  });
+  after(async () => {
+    session.destroy();
+    await server.close();
+    await store.close();
+  });
+
+  const watchAll = framed(
+    toBinary(
+      rpc.WatchRequestSchema,
+      create(rpc.WatchRequestSchema, {
+        requestUnion: {
+          case: "createRequest",
+          value: create(rpc.WatchCreateRequestSchema, { key: Buffer.from([0]), rangeEnd: Buffer.from([0]) }),
+        },
+      }),
+    ),
+  );
+
+  function openWatch(): {
+    stream: http2.ClientHttp2Stream;
+    next(): Promise<rpc.WatchResponse>;
+    end: Promise<string>;
+  } {
+    const stream = session.request({
+      ":method": "POST",
+      ":path": "/etcdserverpb.Watch/Watch",
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    const splitter = new FrameSplitter(1024 * 1024);
+    const messages: Uint8Array[] = [];
+    let wake = (): void => {};
+    let status = "";
+    stream.on("response", (headers) => (status = String(headers["grpc-status"] ?? status)));
+    stream.on("trailers", (trailers) => (status = String(trailers["grpc-status"])));
+    stream.on("data", (chunk: Buffer) => {
+      messages.push(...splitter.add(chunk));
+      wake();
+    });
+    stream.on("error", () => {});
+    const end = new Promise<string>((resolve) => stream.on("close", () => resolve(status)));
+    const next = async (): Promise<rpc.WatchResponse> => {
+      while (messages.length === 0) await new Promise<void>((resolve) => (wake = resolve));
+      return fromBinary(rpc.WatchResponseSchema, messages.shift() ?? Buffer.alloc(0));
+    };
+    return { stream, next, end };
+  }
+
+  test("requests in any pieces, answers as they come, an end when the client ends", async () => {
+    const { stream, next, end } = openWatch();
+    stream.write(watchAll.subarray(0, 3));
+    stream.write(watchAll.subarray(3));
+    assert.equal((await next()).created, true);
+    await store.txn({ success: [{ type: "put", key: "seen", value: "1" }] });
+    assert.equal(Buffer.from((await next()).events[0]?.kv?.key ?? []).toString(), "seen");
+    stream.end();
+    assert.equal(await end, "0");
+  });
+
+  test("what is no message ends the stream with its reason", async () => {
+    for (const [bytes, code] of [
+      [framed(Buffer.alloc(3 * 1024 * 1024)), Code.ResourceExhausted],
+      [Buffer.from([1, 0, 0, 0, 0]), Code.Internal],
+    ] as const) {
+      const { stream, end } = openWatch();
+      stream.end(bytes);
+      assert.equal(await end, String(code));
+    }
+  });
+});
+
+describe("a call or stream, made directly", () => {
   /** A client of a server that answers every call by `answer`. */
   async function against<T>(
     answer: (stream: http2.ServerHttp2Stream) => void,
@@ -137,7 +236,7 @@ describe("a unary call, made directly", () => {
 
   function kvClient(manager: Http2SessionManager) {
     const streams = createGrpcTransport({ baseUrl: manager.authority, sessionManager: manager });
-    return createClient(rpc.KV, unaryTransport({ manager, streams, headers: () => ({}), maxBytes: 1_000 }));
+    return createClient(rpc.KV, directTransport({ manager, streams, headers: () => ({}), maxBytes: 1_000 }));
   }
 
   const ok = { ":status": 200, "content-type": "application/grpc" };
@@ -197,6 +296,97 @@ describe("a unary call, made directly", () => {
         (e) => ConnectError.from(e).code === Code.Canceled,
       );
       const left = client.range({});
+      await manager.connect();
+      manager.abort(new ConnectError("the connection was given up", Code.Unavailable));
+      await assert.rejects(left, (e) => ConnectError.from(e).code === Code.Unavailable);
+    });
+  });
+
+  /** Opens a watch against a server; the client's side stays open. */
+  function watch(manager: Http2SessionManager, options: { signal?: AbortSignal; timeoutMs?: number } = {}) {
+    const streams = createGrpcTransport({ baseUrl: manager.authority, sessionManager: manager });
+    const transport = directTransport({ manager, streams, headers: () => ({}), maxBytes: 200_000 });
+    return createClient(rpc.Watch, transport).watch(silence(), options);
+  }
+  async function* silence(): AsyncGenerator<rpc.WatchRequest, void, undefined> {
+    yield create(rpc.WatchRequestSchema);
+    await new Promise(() => {});
+  }
+  const response = (id: number, bytes = 0): Buffer =>
+    framed(
+      toBinary(
+        rpc.WatchResponseSchema,
+        create(rpc.WatchResponseSchema, { watchId: BigInt(id), cancelReason: "x".repeat(bytes) }),
+      ),
+    );
+
+  test("a stream's answers come in order, all of them before its end or failure", async () => {
+    const many = 60;
+    for (const [trailers, code] of [
+      [{ "grpc-status": "0" }, undefined],
+      [{ "grpc-status": "14", "grpc-message": "etcdserver: no leader" }, Code.Unavailable],
+    ] as const)
+      await against(
+        (stream) => {
+          stream.respond(ok, { waitForTrailers: true });
+          stream.on("wantTrailers", () => stream.sendTrailers(trailers));
+          for (let i = 0; i < many; i++) stream.write(response(i, 100_000));
+          stream.end();
+        },
+        async (_client, manager) => {
+          const seen: number[] = [];
+          const reading = (async () => {
+            for await (const { watchId } of watch(manager)) {
+              // Slower than they come: the other side is held back.
+              await new Promise((next) => setImmediate(next));
+              seen.push(Number(watchId));
+            }
+          })();
+          if (code === undefined) await reading;
+          else await assert.rejects(reading, (e) => ConnectError.from(e).code === code);
+          assert.deepEqual(
+            seen,
+            Array.from({ length: many }, (_, i) => i),
+          );
+        },
+      );
+  });
+
+  test("a stream that is left, aborted, late or cut off ends on both sides", async () => {
+    const closed: (() => void)[] = [];
+    const open = (stream: http2.ServerHttp2Stream): void => {
+      stream.respond(ok);
+      stream.write(response(1));
+      stream.on("close", () => closed.shift()?.());
+    };
+    await against(open, async (_client, manager) => {
+      const closing = (): Promise<void> => new Promise((resolve) => closed.push(resolve));
+      let over = closing();
+      for await (const { watchId } of watch(manager)) {
+        assert.equal(watchId, 1n);
+        break;
+      }
+      await over;
+      const abort = new AbortController();
+      const readAll = async (options: { signal?: AbortSignal; timeoutMs?: number }): Promise<void> => {
+        for await (const { watchId } of watch(manager, options)) {
+          assert.equal(watchId, 1n);
+          abort.abort();
+        }
+      };
+      over = closing();
+      await assert.rejects(
+        readAll({ signal: abort.signal }),
+        (e) => ConnectError.from(e).code === Code.Canceled,
+      );
+      await over;
+      over = closing();
+      await assert.rejects(
+        readAll({ timeoutMs: 30 }),
+        (e) => ConnectError.from(e).code === Code.DeadlineExceeded,
+      );
+      await over;
+      const left = readAll({});
       await manager.connect();
       manager.abort(new ConnectError("the connection was given up", Code.Unavailable));
       await assert.rejects(left, (e) => ConnectError.from(e).code === Code.Unavailable);
