@@ -16,7 +16,7 @@ import { EtcdFace } from "./call.ts";
 import { kvService } from "./kv-service.ts";
 import { leaseService } from "./lease-service.ts";
 import { authService, clusterService, maintenanceService } from "./maintenance-service.ts";
-import { grpcHandler } from "./unary-server.ts";
+import { grpcHandler } from "./grpc-handler.ts";
 import { watchService } from "./watch-service.ts";
 
 /** Bytes of one request message, as etcd: its request limit and half a MiB for what surrounds it. */
