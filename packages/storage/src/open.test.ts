@@ -35,6 +35,8 @@ test("forms that miss something say what", async () => {
   assert.match(await message("unix://"), /absolute path/);
   assert.match(await message("unix://relative/path"), /absolute path/);
   assert.match(await message("postgres://user@host"), /names no database/);
+  assert.match(await message("postgres://user@one,two"), /names no database/);
+  assert.match(await message("postgres://user@one:5432,/db"), /not as host:port,host:port/);
   assert.match(await message("etcd://host:1?cafile=x"), /unknown parameter cafile .* use tls, ca-file/);
   assert.match(await message("etcd://host:1?ca-file=/none"), /ca-file \/none cannot be read/);
 });
@@ -43,6 +45,7 @@ test("no message repeats a password", async () => {
   for (const url of [
     "mysql://root:hunter2@db/x",
     "postgres://u:hunter2@host",
+    "postgres://u:hunter2@host,,/db",
     "etcd://u:hunter2@",
     "weird://a:hunter2@b",
   ])
