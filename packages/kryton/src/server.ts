@@ -187,6 +187,7 @@ export async function createKryton(options: KrytonOptions): Promise<Kryton> {
     outbound,
     sealer,
     secret: config.webhookSecret,
+    secretUrl: config.webhookUrl,
     settings: () => settings.current,
     onAttempt: (ok) =>
       metrics.count(

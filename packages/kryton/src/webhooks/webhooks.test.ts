@@ -71,6 +71,28 @@ test("every event is delivered signed, in the CloudEvents form, outside the requ
   assert.equal(delivery.headers["x-kryton-delivery"], parsed.id);
 });
 
+test("the configured secret signs for the origin it was configured for, and for no other", async () => {
+  await using receiver = await Receiver.open();
+  await using other = await Receiver.open();
+  await using api = await start({
+    env: { ...allowed, KRYTON_EVENT_WEBHOOK_URL: receiver.url, KRYTON_EVENT_WEBHOOK_SECRET: "s3cret" },
+  });
+  const to = async (eventWebhookUrl: string): Promise<boolean> => {
+    assert.equal((await api.call("PUT", "/api/v1/settings", { eventWebhookUrl })).status, 200);
+    return (await api.call("GET", "/api/v1/webhooks")).json.items[0].signed;
+  };
+  assert.equal(await to(`${receiver.url}/elsewhere`), true, "another path of the same receiver");
+  await api.machine("a");
+  const signed = await until(() => receiver.deliveries.find(({ body }) => body.includes('"a"')));
+  assert.ok(signed.headers["x-kryton-signature"]);
+  assert.equal(await to(other.url), false);
+  await api.machine("b");
+  const unsigned = await until(() => other.deliveries.find(({ body }) => body.includes('"b"')));
+  assert.equal(unsigned.headers["x-kryton-signature"], undefined);
+  assert.equal(unsigned.headers["x-kryton-signature-timestamped"], undefined);
+  assert.equal(await to(receiver.url), true);
+});
+
 test("a failing sink is tried again, in order per machine, and nothing is lost", async () => {
   await using receiver = await Receiver.open();
   let failures = 3;

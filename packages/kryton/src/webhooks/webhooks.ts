@@ -35,8 +35,9 @@ export interface WebhooksOptions {
   readonly leadership: Leadership;
   readonly outbound: OutboundClient;
   readonly sealer: Sealer;
-  /** Secret of the settings' sink. */
+  /** The configured secret, and the address it was configured for; an empty address: whatever the settings say. */
   readonly secret: string;
+  readonly secretUrl: string;
   settings(): CurrentSettings;
   onAttempt?(ok: boolean): void;
 }
@@ -122,7 +123,7 @@ export class Webhooks {
       }),
     );
     if (eventWebhookUrl !== "") {
-      const signed = this.#options.secret !== "";
+      const signed = this.#settingsSecret(eventWebhookUrl) !== "";
       sinks.unshift({ id: settingsSinkId, url: eventWebhookUrl, types: [], projects: [], signed });
     }
     return Promise.all(
@@ -217,8 +218,14 @@ export class Webhooks {
     this.reconcile();
   }
 
+  /** The secret for the settings' sink: signatures made with it go nowhere but to the origin it was configured for. */
+  #settingsSecret(url: string): string {
+    const { secret, secretUrl } = this.#options;
+    return secretUrl === "" || originOf(url) === originOf(secretUrl) ? secret : "";
+  }
+
   #destinations(): Destination[] {
-    const { sealer, secret, settings } = this.#options;
+    const { sealer, settings } = this.#options;
     const destinations = this.#records.map(({ id, url, types, projects, sealedSecret }): Destination => {
       return {
         id,
@@ -235,10 +242,15 @@ export class Webhooks {
     });
     const { eventWebhookUrl } = settings();
     if (eventWebhookUrl !== "") {
+      const secret = this.#settingsSecret(eventWebhookUrl);
       destinations.push({ id: settingsSinkId, url: eventWebhookUrl, secret, wants: () => true });
     }
     return destinations;
   }
+}
+
+function originOf(url: string): string {
+  return URL.canParse(url) ? new URL(url).origin : url;
 }
 
 /** A position before every event. */
