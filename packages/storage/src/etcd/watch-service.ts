@@ -4,7 +4,7 @@
  * Each watch has a pump that moves batches into the stream's outbox and waits while that is full, so a
  * client that does not read slows only its own watches, which then read from the log.
  */
-import { create } from "@bufbuild/protobuf";
+import { create, type UnknownField } from "@bufbuild/protobuf";
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
 import { CodedError, isCoded, messageOf } from "@kontinuum/std";
 import type { KeyValue, Store, StoreEvent, Watch, WatchBatch } from "../contract.ts";
@@ -12,7 +12,8 @@ import { reasonOf } from "../faults.ts";
 import * as rpc from "../gen/etcd/etcdserverpb/rpc_pb.ts";
 import type { EtcdAccess } from "./access.ts";
 import type { EtcdFace } from "./call.ts";
-import { eventMessage, toBuffer, toNumber } from "./messages.ts";
+import { eventField } from "./event-bytes.ts";
+import { toBuffer, toNumber } from "./messages.ts";
 import { Outbox } from "./outbox.ts";
 import { toWire } from "./status-text.ts";
 
@@ -205,8 +206,9 @@ class WatchStream {
     const parts = open.fragment ? split(batch.events) : [batch.events];
     for (const [i, events] of parts.entries())
       await this.#send(
-        { watchId: id, events: events.map(eventMessage), fragment: i < parts.length - 1 },
+        { watchId: id, fragment: i < parts.length - 1 },
         batch.revision,
+        events.map(eventField),
       );
   }
 
@@ -237,8 +239,11 @@ class WatchStream {
   #send(
     fields: Omit<Partial<rpc.WatchResponse>, "$typeName" | "$unknown" | "header">,
     revision: number,
+    events: UnknownField[] = [],
   ): Promise<void> {
-    return this.outbox.put(create(rpc.WatchResponseSchema, { ...fields, header: this.#head(revision) }));
+    const response = create(rpc.WatchResponseSchema, { ...fields, header: this.#head(revision) });
+    response.$unknown = events;
+    return this.outbox.put(response);
   }
 }
 
