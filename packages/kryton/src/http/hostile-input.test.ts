@@ -223,6 +223,79 @@ test("hostile ids, queries and cursors are refused or harmless, never a 500", as
   }
 });
 
+/** Names of the query parameters that the document gives an operation. */
+function queryNames({ path, method }: Operation): string[] {
+  const paths = isObject(document["paths"]) ? document["paths"] : {};
+  const item = paths[path];
+  const operation = isObject(item) ? item[method.toLowerCase()] : undefined;
+  const parameters =
+    isObject(operation) && Array.isArray(operation["parameters"]) ? operation["parameters"] : [];
+  const shared = isObject(components["parameters"]) ? components["parameters"] : {};
+  return parameters.flatMap((parameter: unknown) => {
+    const reference = isObject(parameter) ? parameter["$ref"] : undefined;
+    const found = typeof reference === "string" ? shared[reference.split("/").at(-1) ?? ""] : parameter;
+    return isObject(found) && found["in"] === "query" ? [String(found["name"])] : [];
+  });
+}
+
+test("every documented parameter and header missing, wrong, huge, in unicode or duplicated is refused or harmless", async () => {
+  await using api = await start();
+  const { id } = await api.machine("target");
+  const values = [
+    "",
+    "0",
+    "-1",
+    "1e9",
+    "true",
+    "null",
+    "%00",
+    "%ff%fe",
+    "ü".repeat(500),
+    "a".repeat(8_000),
+    "../..",
+    "' OR 1=1",
+    "[]",
+    "\u{1f4a5}",
+  ];
+  const headers: Record<string, string>[] = [
+    { "idempotency-key": "k".repeat(255) },
+    { "idempotency-key": "k".repeat(256) },
+    { "idempotency-key": "a b" },
+    { "last-event-id": "'; drop" },
+    { "x-request-id": "x".repeat(10_000) },
+    { accept: "text/html" },
+    { "content-encoding": "gzip" },
+    { range: "bytes=0-" },
+    { expect: "nothing" },
+  ];
+  for (const operation of operations().filter(({ path }) => path.startsWith("/api/v1"))) {
+    const body = operation.body === undefined ? undefined : "{}";
+    const target = urlOf(operation.path, id);
+    const ask = async (query: string, more: Record<string, string>, what: string): Promise<void> => {
+      const answer = await call(api.url, operation.method, `${target}${query}`, body, more).catch(
+        () => undefined,
+      );
+      if (answer && answer.headers.get("content-type")?.startsWith("application/json")) {
+        checkAnswer(answer, operation, what);
+      }
+    };
+    const names = queryNames(operation);
+    await Promise.all([
+      ...names.flatMap((name) =>
+        values.flatMap((value) => {
+          const text = value.startsWith("%") ? value : encodeURIComponent(value);
+          return [
+            ask(`?${name}=${text}`, {}, `${name}=${value.slice(0, 40)}`),
+            ask(`?${name}=${text}&${name}=1`, {}, `${name} twice`),
+          ];
+        }),
+      ),
+      ...headers.map((more) => ask("", more, JSON.stringify(more).slice(0, 60))),
+    ]);
+  }
+  assert.equal((await api.call("GET", "/api/v1/machines")).status, 200, "it still serves");
+});
+
 test("answers of a living machine conform to the document on every route", async () => {
   await using api = await start();
   const machine = await api.machine("alive", { ttlMinutes: 5, labels: { a: "b" } });
