@@ -123,6 +123,9 @@ async function hubDomain(client: Client): Promise<string> {
   return hubs[0]?.status?.config?.server?.dns?.domain ?? "";
 }
 
+/** Tries against whoever writes the machine's status at the same time. */
+const maxTries = 20;
+
 /** Gives a free machine the zone's labels, or creates it. One that the zone's own pool holds already is fine. */
 async function adoptOrCreate(
   client: Client,
@@ -131,22 +134,25 @@ async function adoptOrCreate(
   options: { readonly mustExist: boolean },
 ): Promise<void> {
   const { namespace, name } = wanted.metadata;
-  const present = await client.find(instanceKind.resource, { namespace, name });
-  if (!present) {
-    if (options.mustExist)
+  for (let attempt = 1; ; attempt++) {
+    const present = await client.find(instanceKind.resource, { namespace, name });
+    if (!present && options.mustExist)
       throw new CodedError("not_found", `there is no instance ${name} in ${systemNamespace}`);
+    const owner = present?.metadata.labels?.[labels.claimedBy];
+    if (owner !== undefined && owner !== pool)
+      throw new CodedError("conflict", `instance ${name} is claimed by pool ${owner}: pick a free machine`);
     try {
-      await client.create(instanceKind.resource, wanted);
+      await (present ? adopt(client, present, wanted) : client.create(instanceKind.resource, wanted));
       return;
     } catch (error) {
-      if (!isCoded(error, "already_exists")) throw error;
-      return adoptOrCreate(client, wanted, pool, options);
+      // Discovery wrote at the same moment, or somebody registered it: look again.
+      const isRace = isCoded(error, present ? "conflict" : "already_exists");
+      if (!isRace || attempt === maxTries) throw error;
     }
   }
-  const owner = present.metadata.labels?.[labels.claimedBy];
-  if (owner !== undefined && owner !== pool) {
-    throw new CodedError("conflict", `instance ${name} is claimed by pool ${owner}: pick a free machine`);
-  }
+}
+
+async function adopt(client: Client, present: Instance, wanted: Instance): Promise<void> {
   const merged = { ...present.metadata.labels, ...wanted.metadata.labels };
   if (Object.entries(merged).every(([key, value]) => present.metadata.labels?.[key] === value)) return;
   await client.update(instanceKind.resource, {
