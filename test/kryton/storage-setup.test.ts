@@ -377,6 +377,11 @@ test(
           },
         });
         const storage = await api.call("GET", "/api/v1/storage");
+        assert.doesNotMatch(
+          storage.text,
+          /127\.0\.0\.1|Bearer|t0ken/,
+          "the cluster's address is not for everybody",
+        );
         return [storage.status, storage.json.error?.code ?? "none"];
       };
       assert.deepEqual(

@@ -184,11 +184,11 @@ export function goldenJob(build: GoldenBuild, nowMs: number): Job | undefined {
   };
 }
 
-/** The job of a storage set-up, or `undefined` when it ended long ago. Its disk and log are for administrators. */
+/** The job of a storage set-up, or `undefined` when it ended long ago. Its disk, texts and log are for administrators. */
 export function storageJob(record: SetupRecord, admin: boolean, nowMs: number): Job | undefined {
   const { state, backend, device, step } = record;
   if (state !== "running" && Date.parse(record.updatedAt) < nowMs - storageWindowMs) return undefined;
-  const message = record.error ?? record.message;
+  const message = admin ? (record.error ?? record.message) : undefined;
   return {
     id: "storage:setup",
     kind: "storage",

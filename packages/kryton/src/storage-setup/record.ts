@@ -78,7 +78,7 @@ export const setupStateSchema = z
 /** See {@link setupStateSchema}. */
 export type SetupState = z.infer<typeof setupStateSchema>;
 
-/** The answer for a record, or for none. Which disk it is, is for administrators. */
+/** The answer for a record, or for none. Disks, and texts that may name folders of the host, are for administrators. */
 export function setupState(record: SetupRecord | undefined, admin: boolean): SetupState {
   if (!record) {
     return { id: "current", backend: "", state: "idle", startedAt: zeroTime, updatedAt: zeroTime };
@@ -90,8 +90,8 @@ export function setupState(record: SetupRecord | undefined, admin: boolean): Set
     ...(rookMode === undefined ? {} : { rookMode }),
     ...(device === undefined || !admin ? {} : { device }),
     state,
-    ...(message === undefined ? {} : { message }),
-    ...(error === undefined ? {} : { error }),
+    ...(message === undefined || !admin ? {} : { message }),
+    ...(error === undefined || !admin ? {} : { error }),
     ...(storageClass === undefined ? {} : { storageClass }),
     startedAt,
     updatedAt,

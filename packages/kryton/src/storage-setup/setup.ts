@@ -265,26 +265,22 @@ export class StorageSetup {
         }),
       );
     }
-    await this.#revise(
-      fence,
-      (latest) =>
-        problem === undefined
-          ? {
-              ...this.#logged(latest, "ok", "Storage is set up."),
-              state: "succeeded",
-              storageClass: name,
-              message: "Storage is set up.",
-            }
-          : { ...this.#logged(latest, "err", problem), state: "failed", error: problem },
-      problem,
+    await this.#revise(fence, (latest) =>
+      problem === undefined
+        ? {
+            ...this.#logged(latest, "ok", "Storage is set up."),
+            state: "succeeded",
+            storageClass: name,
+            message: "Storage is set up.",
+          }
+        : { ...this.#logged(latest, "err", problem), state: "failed", error: problem },
     );
   }
 
-  /** Changes the record while it runs and the fence stands; with `ended`, tells of the end. */
+  /** Changes the record while it runs and the fence stands, and tells of its end, without texts that may name folders. */
   async #revise(
     fence: Fence,
     revise: (record: SetupRecord) => SetupRecord,
-    ended?: string,
   ): Promise<SetupRecord | undefined> {
     const { store, edges } = this.#options;
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
@@ -301,7 +297,6 @@ export class StorageSetup {
           backend: next.backend,
           state: next.state,
           storageClass: next.storageClass ?? "",
-          ...(ended ? { error: ended } : {}),
         };
         change.event({ type: "io.kryton.storage.setup.finished", subject: "storage/setup", data });
       }

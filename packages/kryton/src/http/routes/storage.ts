@@ -77,7 +77,8 @@ async function asked<T>(services: Services, work: (signal: AbortSignal) => Promi
     const gone = cause.code === "unavailable" || cause.code === "deadline_exceeded";
     throw new KrytonError(
       gone ? "PROVIDER_UNAVAILABLE" : "PROVIDER_ERROR",
-      `the cluster's storage cannot be read: ${cause.message}`,
+      // The cause names the cluster's address: it is for the log and for the administrators' connection test.
+      gone ? "the connected cluster does not answer" : "the connected cluster refuses to show its storage",
       { cause, hint: "POST /api/v1/settings/test shows which connection fails." },
     );
   }
