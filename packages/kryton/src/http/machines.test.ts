@@ -293,7 +293,11 @@ test("a summary counts and sums", async () => {
     attention: 0,
     cpu: 4,
     memoryMiB: 3072,
+    diskGiB: 40,
   });
+  const quota = { machines: 5, cpu: 8 };
+  await using limited = await start({ env: { KRYTON_QUOTAS: JSON.stringify({ default: quota }) } });
+  assert.deepEqual((await limited.call("GET", "/api/v1/summary")).json.quota, quota);
 });
 
 test("an Idempotency-Key makes a repeat harmless", async () => {

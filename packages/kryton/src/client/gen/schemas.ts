@@ -168,7 +168,7 @@ export type StorageSetupState = { readonly id: string; readonly backend: string;
 export type StorageSetupView = { readonly state: string; readonly setup: StorageSetupState; readonly logs: readonly (string)[] };
 
 /** Schema `Summary` of the machine API. */
-export type Summary = { readonly project: string; readonly provider: string; readonly machines: number; readonly running: number; readonly stopped: number; readonly attention: number; readonly cpu: number; readonly memoryMiB: number };
+export type Summary = { readonly project: string; readonly provider: string; readonly machines: number; readonly running: number; readonly stopped: number; readonly attention: number; readonly cpu: number; readonly memoryMiB: number; readonly diskGiB: number; readonly quota?: { readonly machines?: number | undefined; readonly cpu?: number | undefined; readonly memoryMiB?: number | undefined; readonly diskGiB?: number | undefined } | undefined };
 
 /** Schema `TakeSnapshot` of the machine API. */
 export type TakeSnapshot = { readonly name?: string | undefined };
@@ -2594,6 +2594,27 @@ export const schemas: Readonly<Record<keyof Schemas, unknown>> = {
       },
       "memoryMiB": {
         "type": "integer"
+      },
+      "diskGiB": {
+        "type": "integer"
+      },
+      "quota": {
+        "type": "object",
+        "properties": {
+          "machines": {
+            "type": "integer"
+          },
+          "cpu": {
+            "type": "integer"
+          },
+          "memoryMiB": {
+            "type": "integer"
+          },
+          "diskGiB": {
+            "type": "integer"
+          }
+        },
+        "description": "What the project may ask for together; absent: no limit."
       }
     },
     "required": [
@@ -2604,7 +2625,8 @@ export const schemas: Readonly<Record<keyof Schemas, unknown>> = {
       "stopped",
       "attention",
       "cpu",
-      "memoryMiB"
+      "memoryMiB",
+      "diskGiB"
     ]
   },
   "TakeSnapshot": {

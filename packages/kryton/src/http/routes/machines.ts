@@ -44,6 +44,16 @@ const summarySchema = z
     attention: z.int(),
     cpu: z.int(),
     memoryMiB: z.int(),
+    diskGiB: z.int(),
+    quota: z
+      .object({
+        machines: z.int().optional(),
+        cpu: z.int().optional(),
+        memoryMiB: z.int().optional(),
+        diskGiB: z.int().optional(),
+      })
+      .optional()
+      .meta({ description: "What the project may ask for together; absent: no limit." }),
   })
   .meta({ id: "Summary" });
 
@@ -66,7 +76,7 @@ export function idOf(call: { readonly params: Readonly<Record<string, string>> }
 }
 
 /** Machines: list, create, read, change, power, delete, sum up. */
-export function machineRoutes({ machines, metrics, provider }: Services): Route[] {
+export function machineRoutes({ machines, metrics, provider, config }: Services): Route[] {
   const power = (verb: "start" | "restart" | "pause" | "resume", summary: string): Route =>
     route(
       {
@@ -235,6 +245,7 @@ export function machineRoutes({ machines, metrics, provider }: Services): Route[
           attention: 0,
           cpu: 0,
           memoryMiB: 0,
+          diskGiB: 0,
         };
         for await (const machine of machines.each(call.project)) {
           sum.machines++;
@@ -243,8 +254,10 @@ export function machineRoutes({ machines, metrics, provider }: Services): Route[
           else if (machine.state === "failed" || machine.state === "unknown") sum.attention++;
           sum.cpu += machine.spec.compute.cpu;
           sum.memoryMiB += machine.spec.compute.memoryMiB;
+          sum.diskGiB += machine.spec.disk.sizeGiB;
         }
-        return ok(sum);
+        const quota = config.quotas.get(call.project) ?? config.quotas.get("*");
+        return ok({ ...sum, ...(quota ? { quota } : {}) });
       },
     ),
   ];
