@@ -182,9 +182,11 @@ export class BuiltinResource implements ResourceDefinition {
       if (key !== "status" && key !== "metadata" && key !== "apiVersion" && key !== "kind")
         keep(object, old, key);
     }
-    if (this.#rules.statusMetadata === true) return;
-    for (const key of ["labels", "annotations", "finalizers", "ownerReferences"])
-      keep(metadata, oldMetadata, key);
+    const { statusKeeps } = this.#rules;
+    if (statusKeeps === undefined) return;
+    const kept =
+      statusKeeps === "labels" ? ["labels"] : ["labels", "annotations", "finalizers", "ownerReferences"];
+    for (const key of kept) keep(metadata, oldMetadata, key);
   }
 
   #generation(object: JsonObject, old: JsonObject, metadata: JsonObject, oldMetadata: JsonObject): void {

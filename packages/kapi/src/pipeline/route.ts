@@ -3,7 +3,7 @@
  */
 import type { DiscoveryDocuments } from "../discovery/documents.ts";
 import type { RegistryHandler } from "../registry/handler.ts";
-import { StatusError } from "../status/status.ts";
+import { wrongMethod } from "../status/status.ts";
 import { sendBytes, sendText, sendValue } from "../wire/respond.ts";
 import type { RequestContext } from "./context.ts";
 import type { Documents } from "./documents.ts";
@@ -30,13 +30,7 @@ export function router(targets: RouteTargets): (context: RequestContext) => Prom
     if (info.isResource) return registry.handle(context);
     const { path } = info;
     const { method } = context.request;
-    if (method !== "GET" && method !== "HEAD")
-      throw new StatusError(
-        405,
-        "MethodNotAllowed",
-        `the server does not allow this method on the requested resource`,
-        {},
-      );
+    if (method !== "GET" && method !== "HEAD") throw wrongMethod();
     if (path === "/api" || path === "/apis" || path.startsWith("/api/") || path.startsWith("/apis/"))
       return discovery.discovery(context);
     if (path === "/openapi/v2" || path === "/openapi/v3" || path.startsWith("/openapi/v3/"))

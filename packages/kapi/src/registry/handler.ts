@@ -14,6 +14,7 @@ import {
   methodNotAllowed,
   notFound,
   routeNotFound,
+  wrongMethod,
 } from "../status/status.ts";
 import { readObjectBody } from "../wire/body.ts";
 import { sendValue } from "../wire/respond.ts";
@@ -23,6 +24,7 @@ import { checkTypeAndPlace, createObject } from "./create.ts";
 import { deleteMatching, deleteObject } from "./delete.ts";
 import { parseDeleteOptions } from "./delete-options.ts";
 import type { RegistryDeps } from "./deps.ts";
+import { reportRepeated } from "./field-strictness.ts";
 import { metadataOf, metaText, normalizeMetadata } from "./metadata.ts";
 import { parseListOptions, parseWriteOptions, type WriteOptions } from "./options.ts";
 import { applyPatch, patchKind, readPatch, type Patch } from "./patch.ts";
@@ -90,6 +92,8 @@ export class RegistryHandler {
   }
 
   #main(context: RequestContext, resource: ResourceDefinition): Promise<void> {
+    const { verb, name } = context.info;
+    if ((verb === "update" || verb === "patch") && name === "") throw wrongMethod();
     switch (context.info.verb) {
       case "get":
         return this.#get(context, resource);
@@ -221,12 +225,21 @@ export class RegistryHandler {
       // A patch that does not name a version means "whatever is newest": the loop retries for it.
       if (metadata["resourceVersion"] === undefined || metadata["resourceVersion"] === null)
         metadata["resourceVersion"] = before.version;
-      if (metadata["name"] !== before.name) {
+      const { name, uid } = metadata;
+      if (typeof name === "string" && name !== "" && name !== before.name)
+        throw badRequest(
+          `the name of the object (${name}) does not match the name on the URL (${before.name})`,
+        );
+      for (const [key, value, was] of [
+        ["name", name, before.name],
+        ["uid", uid ?? before.uid, before.uid],
+      ] as const) {
+        if (value === was) continue;
         throw invalid(resource, before.name, [
           {
             reason: "FieldValueInvalid",
-            field: "metadata.name",
-            message: `Invalid value: ${printBadValue(metadata["name"] ?? "")}: field is immutable`,
+            field: `metadata.${key}`,
+            message: `Invalid value: ${printBadValue(value ?? "")}: field is immutable`,
           },
         ]);
       }
@@ -256,6 +269,7 @@ export class RegistryHandler {
   ): Promise<void> {
     const namespace = this.#namespace(context, resource);
     const { name } = context.info;
+    reportRepeated(context, options.fieldValidation, () => patch.body.repeated());
     const configuration = configurationOf(context, resource, patch);
     const merged = (live: JsonObject | undefined): Promise<JsonObject> =>
       applyConfigurationTo(this.#deps, resource, live, configuration, subresource, options);

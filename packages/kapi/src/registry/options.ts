@@ -122,6 +122,11 @@ function integer(context: RequestContext, name: string): number | undefined {
   return value;
 }
 
+/** The greatest number of items; a negative one is none, as upstream. */
+function limitOf(context: RequestContext): number {
+  return /^-\d{1,16}$/.test(context.parameter("limit") ?? "") ? 0 : (integer(context, "limit") ?? 0);
+}
+
 /** A boolean of the query, read as the API server reads it: everything but `false` and `0` is true. */
 export function queryFlag(context: RequestContext, name: string): boolean | undefined {
   const text = context.query.get(name);
@@ -177,7 +182,7 @@ export function parseListOptions(
   return {
     labels: parseLabelSelector(context.parameter("labelSelector")),
     fields: parseFieldSelector(context.parameter("fieldSelector"), resource),
-    limit: integer(context, "limit") ?? 0,
+    limit: limitOf(context),
     continueToken: token,
     resourceVersion: version,
     match: match === "Exact" || match === "NotOlderThan" ? match : undefined,

@@ -33,7 +33,8 @@ async function bind(
   const options = parseWriteOptions(context, "CreateOptions");
   const { value } = await readWriteBody(context, resource);
   const node = stringAt(value, "target", "name") ?? "";
-  if (value["kind"] !== "Binding" || node === "")
+  // What the address says need not be said again.
+  if ((value["kind"] ?? "Binding") !== "Binding" || node === "")
     throw badRequest("the body must be a Binding with target.name");
   const { namespace, name } = context.info;
   await updateObject(deps, {
@@ -71,7 +72,7 @@ async function evict(
   resource: ResourceDefinition,
 ): Promise<void> {
   const { value } = await readWriteBody(context, resource);
-  if (value["kind"] !== "Eviction") throw badRequest("the body must be an Eviction");
+  if ((value["kind"] ?? "Eviction") !== "Eviction") throw badRequest("the body must be an Eviction");
   const { dryRun } = parseWriteOptions(context, "CreateOptions");
   const sent = value["deleteOptions"] ?? {};
   if (!isObject(sent)) throw badRequest("deleteOptions must be an object");

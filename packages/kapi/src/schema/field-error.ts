@@ -73,7 +73,11 @@ export function forbidden(field: string, detail: string): FieldError {
 
 /** `Too long: may not be more than N bytes`. */
 export function tooLong(field: string, max: number): FieldError {
-  return { reason: "FieldValueTooLong", field, message: `Too long: may not be more than ${max} bytes` };
+  return {
+    reason: "FieldValueTooLong",
+    field,
+    message: `Too long: may not be more than ${max} byte${max === 1 ? "" : "s"}`,
+  };
 }
 
 /** `Too many: N: must have at most M items`. */

@@ -72,38 +72,57 @@ function runeCount(text: string): number {
   return count;
 }
 
+/** Length and pattern of a text, in this order: the first that fails is said. */
+function textProblems(
+  schema: SchemaNode,
+): readonly ((text: string, path: string, found: Findings) => FieldError | undefined)[] {
+  const { minLength, maxLength, pattern } = schema;
+  const compiled = pattern === "" ? undefined : compilePattern(pattern);
+  return [
+    ...(maxLength === undefined
+      ? []
+      : [
+          (text: string, path: string) =>
+            text.length > maxLength && runeCount(text) > maxLength ? tooLong(path, maxLength) : undefined,
+        ]),
+    ...(minLength === undefined
+      ? []
+      : [
+          (text: string, path: string) =>
+            text.length < minLength * 2 && runeCount(text) < minLength
+              ? invalid(path, text, `${place(path)} should be at least ${minLength} chars long`)
+              : undefined,
+        ]),
+    ...(compiled === undefined
+      ? []
+      : [
+          (text: string, path: string, found: Findings) => {
+            const should = `${place(path)} should match '${pattern}'`;
+            if ("error" in compiled)
+              return invalid(path, text, `${should}, but pattern is invalid: ${compiled.error}`);
+            return (found.patterns.test(compiled, text) ?? false) ? undefined : invalid(path, text, should);
+          },
+        ]),
+  ];
+}
+
 function stringChecks(schema: SchemaNode): readonly Check[] {
   const checks: Check[] = [];
-  const { minLength, maxLength, pattern, format } = schema;
+  const { format } = schema;
   const add = (check: (text: string, path: string, found: Findings) => void): void => {
     checks.push((value, path, found) => {
       if (typeof value === "string") check(value, path, found);
     });
   };
-  if (maxLength !== undefined) {
+  const problems = textProblems(schema);
+  if (problems.length > 0) {
     add((text, path, found) => {
-      if (text.length > maxLength && runeCount(text) > maxLength) found.push(tooLong(path, maxLength));
-    });
-  }
-  if (minLength !== undefined) {
-    add((text, path, found) => {
-      if (text.length < minLength * 2 && runeCount(text) < minLength)
-        found.push(invalid(path, text, `${place(path)} should be at least ${minLength} chars long`));
-    });
-  }
-  if (pattern !== "") {
-    const compiled = compilePattern(pattern);
-    add((text, path, found) => {
-      if ("error" in compiled) {
-        found.push(
-          invalid(
-            path,
-            text,
-            `${place(path)} should match '${pattern}', but pattern is invalid: ${compiled.error}`,
-          ),
-        );
-      } else if (!(found.patterns.test(compiled, text) ?? false))
-        found.push(invalid(path, text, `${place(path)} should match '${pattern}'`));
+      for (const problem of problems) {
+        const error = problem(text, path, found);
+        if (error === undefined) continue;
+        found.push(error);
+        return;
+      }
     });
   }
   const hasFormat = format === "" ? undefined : stringFormat(format);
@@ -171,6 +190,8 @@ function numberChecks(schema: SchemaNode): readonly Check[] {
         found.push(invalid(path, value, `${place(path)} should be ${detail}`));
     });
   };
+  if (multipleOf !== undefined)
+    add((v) => isMultiple(v, multipleOf), `a multiple of ${printGoFloat(multipleOf)}`);
   if (maximum !== undefined) {
     if (exclusiveMaximum) add((v) => v < maximum, `less than ${printGoFloat(maximum)}`);
     else add((v) => v <= maximum, `less than or equal to ${printGoFloat(maximum)}`);
@@ -181,8 +202,6 @@ function numberChecks(schema: SchemaNode): readonly Check[] {
   }
   const range = rangeCheck(schema);
   if (range) checks.push(range);
-  if (multipleOf !== undefined)
-    add((v) => isMultiple(v, multipleOf), `a multiple of ${printGoFloat(multipleOf)}`);
   return checks;
 }
 

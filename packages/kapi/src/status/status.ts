@@ -170,6 +170,15 @@ export function methodNotAllowed(resource: ResourceName, action: string): Status
   return new StatusError(405, "MethodNotAllowed", message, about(resource, ""));
 }
 
+/** 405 for a method that a path does not know. */
+export const wrongMethod = (): StatusError =>
+  new StatusError(
+    405,
+    "MethodNotAllowed",
+    "the server does not allow this method on the requested resource",
+    {},
+  );
+
 /** 406. */
 export function notAcceptable(types: readonly string[]): StatusError {
   return new StatusError(

@@ -81,6 +81,8 @@ export interface DecodedBody {
   readonly value: unknown;
   /** Paths of keys that stood twice. */
   duplicates(): readonly string[];
+  /** The same with their lines, as readers of YAML say it. */
+  repeated(): readonly string[];
 }
 
 const none = (): readonly string[] => [];
@@ -90,7 +92,10 @@ export function decodeJson(bytes: Buffer): DecodedBody {
   const text = bytes.toString("utf8");
   const value = parseJson(text);
   measure(value);
-  return { value, duplicates: () => duplicateFields(text, value) };
+  const duplicates = (): readonly string[] => duplicateFields(text, value);
+  const repeated = (): readonly string[] =>
+    duplicates().map((path) => `key ${JSON.stringify(path.split(".").at(-1))} already set in map`);
+  return { value, duplicates, repeated };
 }
 
 /** Decodes YAML (or JSON, which most senders of YAML types really send). Fails with 400. */
@@ -103,8 +108,8 @@ export async function decodeYaml(bytes: Buffer): Promise<DecodedBody> {
       // Not JSON after all: a YAML flow mapping starts with a brace too.
     }
   }
-  const { value, duplicates } = await readYaml(bytes.toString("utf8"));
-  return { value, duplicates: () => duplicates };
+  const { value, duplicates, repeated } = await readYaml(bytes.toString("utf8"));
+  return { value, duplicates: () => duplicates, repeated: () => repeated };
 }
 
 /** Content types of bodies that hold an object. */
@@ -135,9 +140,9 @@ export async function readObjectBody(
   }
   const bytes = await readBody(request, limit);
   if (bytes.length === 0) return undefined;
-  if (isProtobuf && protobuf) return { value: protobuf(bytes), duplicates: none };
+  if (isProtobuf && protobuf) return { value: protobuf(bytes), duplicates: none, repeated: none };
   const decoded = kind === "application/yaml" ? await decodeYaml(bytes) : decodeJson(bytes);
   const { value } = decoded;
   if (!isObject(value)) throw badRequest("the body must be one JSON object");
-  return { value, duplicates: decoded.duplicates };
+  return { ...decoded, value };
 }

@@ -20,7 +20,9 @@ test("YAML is read as Go clients read it", () => {
 });
 
 test("duplicates are named, not refused", () => {
-  assert.deepEqual(parseYaml("a: 1\nb:\n- c: 1\n  c: 2\na: 2\n").duplicates, ["b[0].c", "a"]);
+  const { duplicates, repeated } = parseYaml("a: 1\nb:\n- c: 1\n  c: 2\na: 2\n");
+  assert.deepEqual(duplicates, ["b[0].c", "a"]);
+  assert.deepEqual(repeated, [`line 4: key "c" already set in map`, `line 5: key "a" already set in map`]);
 });
 
 test("one bounded document", () => {

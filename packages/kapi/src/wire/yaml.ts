@@ -4,7 +4,17 @@
  *
  * Bounds: the caller limits bytes; aliases are limited here, so that a short text can't grow without end.
  */
-import { isMap, isScalar, isSeq, parseAllDocuments, stringify, type Document, type Tags } from "yaml";
+import {
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseAllDocuments,
+  stringify,
+  type Document,
+  type Tags,
+} from "yaml";
 import { badRequest } from "../status/status.ts";
 import { measure, setOwn } from "../json/json.ts";
 
@@ -33,21 +43,26 @@ function customTags(tags: Tags): Tags {
 export interface YamlBody {
   readonly value: unknown;
   readonly duplicates: readonly string[];
+  /** The same, as Go clients' libraries say it. */
+  readonly repeated: readonly string[];
 }
 
 /** Reads one YAML document. Fails with 400. */
 export function parseYaml(text: string): YamlBody {
   if (text.length > maxYamlBytes)
     throw badRequest(`YAML bodies are limited to ${maxYamlBytes} bytes: send JSON`);
+  const lineCounter = new LineCounter();
   const documents = parseAllDocuments(text, {
     version: "1.1",
     customTags,
     intAsBigInt: true,
     uniqueKeys: false,
     merge: true,
+    lineCounter,
     logLevel: "silent",
   });
-  if (!Array.isArray(documents) || documents.length === 0) return { value: null, duplicates: [] };
+  if (!Array.isArray(documents) || documents.length === 0)
+    return { value: null, duplicates: [], repeated: [] };
   if (documents.length > 1) throw badRequest("a request body must hold exactly one YAML document");
   const document: Document = documents[0] as Document;
   const error = document.errors[0];
@@ -55,8 +70,8 @@ export function parseYaml(text: string): YamlBody {
     throw badRequest(
       `error converting YAML to JSON: yaml: ${error.code} at line ${error.linePos?.[0].line ?? 1}`,
     );
-  const duplicates: string[] = [];
-  findDuplicates(document.contents, "", duplicates, 0);
+  const found: Duplicate[] = [];
+  findDuplicates(document.contents, "", found, 0);
   let raw: unknown;
   try {
     raw = document.toJS({ maxAliasCount: maxAliases });
@@ -65,7 +80,22 @@ export function parseYaml(text: string): YamlBody {
   }
   const value = toJson(raw, 0);
   measure(value);
-  return { value, duplicates };
+  return {
+    value,
+    duplicates: found.map(({ path }) => path),
+    repeated: found.map(
+      ({ key, offset }) =>
+        `line ${lineCounter.linePos(offset).line}: key ${JSON.stringify(key)} already set in map`,
+    ),
+  };
+}
+
+/** A key that stood in its map before. */
+interface Duplicate {
+  readonly path: string;
+  readonly key: string;
+  /** Where it stands in the text. */
+  readonly offset: number;
 }
 
 /** Writes a value as YAML. */
@@ -73,14 +103,15 @@ export function stringifyYaml(value: unknown): string {
   return stringify(value, { version: "1.1", lineWidth: 0, aliasDuplicateObjects: false });
 }
 
-function findDuplicates(node: unknown, path: string, found: string[], depth: number): void {
+function findDuplicates(node: unknown, path: string, found: Duplicate[], depth: number): void {
   if (found.length >= 100 || depth > 500) return;
   if (isMap(node)) {
     const seen = new Set<string>();
     for (const pair of node.items) {
       const key = isScalar(pair.key) ? String(pair.key.value) : String(pair.key);
       const child = path === "" ? key : `${path}.${key}`;
-      if (seen.has(key)) found.push(child);
+      if (seen.has(key))
+        found.push({ path: child, key, offset: isNode(pair.key) ? (pair.key.range?.[0] ?? 0) : 0 });
       seen.add(key);
       findDuplicates(pair.value, child, found, depth + 1);
     }

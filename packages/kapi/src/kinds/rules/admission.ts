@@ -214,6 +214,7 @@ function checkMatch(match: JsonObject | undefined, path: string, errors: Errors)
 }
 
 const policy: KindRules = {
+  statusKeeps: "metadata",
   generation: true,
   defaults(object) {
     const spec = ensure(object, "spec");

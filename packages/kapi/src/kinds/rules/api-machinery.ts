@@ -91,6 +91,7 @@ function checkFlowRule(rule: JsonObject, path: string, errors: Errors): void {
 }
 
 const flowSchema: KindRules = {
+  statusKeeps: "metadata",
   generation: true,
   defaults(object) {
     const spec = ensure(object, "spec");
@@ -122,6 +123,7 @@ const flowSchema: KindRules = {
 };
 
 const priorityLevel: KindRules = {
+  statusKeeps: "metadata",
   generation: true,
   defaults(object) {
     const limited = child(object, "spec", "limited");
@@ -164,6 +166,7 @@ const priorityLevel: KindRules = {
 };
 
 const apiService: KindRules = {
+  statusKeeps: "metadata",
   defaults(object) {
     const service = child(object, "spec", "service");
     if (service !== undefined) setDefaults(service, { port: 443 });

@@ -21,6 +21,7 @@ function defaults(object: JsonObject): void {
 /** Rules of definitions. */
 export const definitionRules: RuleTable = {
   "apiextensions.k8s.io/v1/CustomResourceDefinition": {
+    statusKeeps: "metadata",
     generation: true,
     ownStructure: true,
     defaults,

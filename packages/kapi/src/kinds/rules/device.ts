@@ -75,6 +75,7 @@ function checkSlice(object: JsonObject): FieldError[] {
 /** Rules of devices. */
 export const deviceRules: RuleTable = {
   "resource.k8s.io/v1/ResourceClaim": {
+    statusKeeps: "metadata",
     defaults: (object) => deviceRequestDefaults(child(object, "spec")),
     validate: (object) => checkRequests(child(object, "spec"), "spec"),
     validateUpdate(object, old) {

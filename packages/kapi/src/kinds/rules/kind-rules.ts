@@ -11,8 +11,11 @@ import type { FieldError, StrategyContext } from "../../resource.ts";
 export interface KindRules {
   /** The server counts changes of the desired state in `metadata.generation`. */
   readonly generation?: boolean;
-  /** Writers of the status may change labels and annotations. */
-  readonly statusMetadata?: boolean;
+  /**
+   * What a write of the status leaves of the old metadata: all of it that a user decides, or the labels. Default nothing:
+   * as upstream, most kinds take labels, annotations, finalizers and owners from writers of the status, too.
+   */
+  readonly statusKeeps?: "metadata" | "labels";
   /** The kind's own checks cover what `structure.ts` would check. */
   readonly ownStructure?: boolean;
   defaults?(object: JsonObject): void;

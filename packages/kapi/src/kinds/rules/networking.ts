@@ -249,6 +249,7 @@ export const networkingRules: RuleTable = {
         : [invalid("spec.parentRef", at(object, "spec", "parentRef"), "field is immutable")],
   },
   "networking.k8s.io/v1/ServiceCIDR": {
+    statusKeeps: "metadata",
     validate(object) {
       const errors: FieldError[] = [];
       const cidrs = texts(object, "spec", "cidrs");

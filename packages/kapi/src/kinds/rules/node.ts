@@ -12,7 +12,6 @@ import type { KindRules, RuleTable } from "./kind-rules.ts";
 const taintEffects = ["NoExecute", "NoSchedule", "PreferNoSchedule"];
 
 const node: KindRules = {
-  statusMetadata: true,
   defaults(object) {
     // The single field and the list say the same; the single one leads.
     const spec = child(object, "spec");

@@ -90,7 +90,6 @@ export function checkTemplate(template: JsonObject | undefined, path: string, er
 export const podRules: RuleTable = {
   "v1/Pod": {
     generation: true,
-    statusMetadata: true,
     defaults: podDefaults,
     prepareCreate(pod) {
       Object.assign(ensure(pod, "status"), {

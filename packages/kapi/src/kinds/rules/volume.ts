@@ -338,6 +338,7 @@ export const volumeRules: RuleTable = {
     },
   },
   "storage.k8s.io/v1/VolumeAttachment": {
+    statusKeeps: "metadata",
     validate(object) {
       const errors: FieldError[] = [];
       const attacher = text(object, "spec", "attacher");

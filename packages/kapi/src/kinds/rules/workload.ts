@@ -113,6 +113,7 @@ function checkRolling(rolling: JsonObject | undefined, path: string, errors: Err
 }
 
 const deployment: KindRules = {
+  statusKeeps: "labels",
   generation: true,
   defaults: deploymentDefaults,
   validate(object) {
