@@ -11,11 +11,11 @@ import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import net from "node:net";
 import os from "node:os";
 import type { Duplex, Readable } from "node:stream";
-import tls from "node:tls";
+import type { ConnectionOptions } from "node:tls";
 import type { Clock } from "./clock.ts";
 import { CodedError, messageOf } from "./errors.ts";
 import type { Network } from "./net.ts";
-import { http, https } from "./node-http.ts";
+import { http, loadHttps, loadTls } from "./node-http.ts";
 
 const denied: readonly (readonly [string, number, "ipv4" | "ipv6"])[] = [
   ["0.0.0.0", 8, "ipv4"],
@@ -248,7 +248,7 @@ export class OutboundClient {
     const until = this.#clock.monotonic() + timeoutMs;
     const address = await this.#address(host, port);
     const socket = await this.#network.dial({ host: address, port, timeoutMs });
-    const secure = tls.connect({ socket, ...tlsOptions(host, how) });
+    const secure = loadTls().connect({ socket, ...tlsOptions(host, how) });
     return new Promise((resolve, reject) => {
       const fail = (error: CodedError): void => {
         timer.clear();
@@ -276,7 +276,7 @@ export class OutboundClient {
     const address = await this.#address(host, port);
     request.signal?.throwIfAborted();
     return new Promise((resolve, reject) => {
-      const transport = url.protocol === "https:" ? https : http;
+      const transport = url.protocol === "https:" ? loadHttps() : http;
       const outgoing = transport.request(url, {
         method: request.method,
         agent: false,
@@ -318,14 +318,14 @@ export class OutboundClient {
 function tlsOptions(
   host: string,
   { ca, serverName = host, insecure = false, identity }: OutboundTls,
-): tls.ConnectionOptions {
+): ConnectionOptions {
   return {
     ...(net.isIP(serverName) ? {} : { servername: serverName }),
     ...(ca === undefined ? {} : { ca }),
     ...identity,
     minVersion: "TLSv1.2",
     rejectUnauthorized: !insecure,
-    checkServerIdentity: (_host, certificate) => tls.checkServerIdentity(serverName, certificate),
+    checkServerIdentity: (_host, certificate) => loadTls().checkServerIdentity(serverName, certificate),
   };
 }
 

@@ -6,7 +6,7 @@ import type { RequestListener, Server, ServerOptions } from "node:http";
 import type { Server as SecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { networkInterfaces } from "node:os";
-import { CodedError, http, https, messageOf, type Edges } from "@kontinuum/std";
+import { CodedError, http, loadHttps, messageOf, type Edges } from "@kontinuum/std";
 import type { Config } from "../config/config.ts";
 
 const headerTimeoutMs = 5_000;
@@ -58,7 +58,7 @@ export function createServer(tls: Tls | undefined, handler: RequestListener): Se
   if (!tls) return http.createServer(common, handler);
   const mutual = tls.ca ? { ca: tls.ca, requestCert: true, rejectUnauthorized: true } : {};
   try {
-    return https.createServer(
+    return loadHttps().createServer(
       { ...common, cert: tls.cert, key: tls.key, minVersion: "TLSv1.2", ...mutual },
       handler,
     );
