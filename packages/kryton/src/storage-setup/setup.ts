@@ -36,6 +36,7 @@ import { steps, type StepTools } from "./steps.ts";
 /** Longest time for one step, milliseconds, counted across replicas. */
 export const stepLimitMs = 30 * 60_000;
 const pollMs = 500;
+const watchPauseMs = 50;
 const maxAttempts = 16;
 
 /** What a set-up works with. */
@@ -165,7 +166,8 @@ export class StorageSetup {
       } finally {
         watch.close();
       }
-      await pause(edges, 0, signal);
+      // A watch that ends by itself must not make this loop spin.
+      await pause(edges, watchPauseMs, signal);
     }
   }
 
