@@ -59,15 +59,20 @@ export class Caller {
     call: (wire: WireOptions) => AsyncIterable<T>,
   ): AsyncGenerator<T, void, undefined> {
     const run = this.#start(method, options);
+    const messages = call(run.wire)[Symbol.asyncIterator]();
     try {
-      for await (const message of call(run.wire)) {
+      for (;;) {
+        // As above: a connection that is torn down may leave the stream below waiting for ever.
+        const next = await Promise.race([messages.next(), run.aborted]);
+        if (next.done === true) return;
         if (options.untilFirst) run.disarm();
-        yield message;
+        yield next.value;
       }
     } catch (error) {
       throw await run.failure(error);
     } finally {
       run.end();
+      void messages.return?.()?.catch(() => {});
     }
   }
 

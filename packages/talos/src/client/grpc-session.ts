@@ -18,6 +18,9 @@ const connectTimeoutMs = 10_000;
 /** How long a silent connection stays before TCP probes it: a dead peer under a watch must be noticed. */
 const tcpKeepAliveMs = 30_000;
 
+/** How long the end of a connection is waited for when it may explain a failure, in milliseconds. */
+const closingWaitMs = 1_000;
+
 /** The server's side of a TLS connection. */
 export interface TalosPeer {
   /** Base64 SHA-256 of its public key. Meaningful only in maintenance mode; it changes at every boot. */
@@ -85,13 +88,17 @@ export class GrpcSession {
   notifyResponseByteRead(): void {}
 
   /**
-   * Why a call that ended without a word ended: waits until the connection under it is wholly closed
-   * and answers true, or answers false at once when the connection still stands.
+   * Why a call that ended without a word ended: waits until the connection under it is wholly closed, one second at
+   * most, and answers true; or answers false at once when the connection still stands.
    */
   async lost(): Promise<boolean> {
     const session = this.#last;
     if (!session || (!session.closed && !session.destroyed)) return false;
-    if (this.#failure === undefined) await this.#lastClosed;
+    if (this.#failure !== undefined) return true;
+    const wait = new AbortController();
+    const enough = this.#options.edges.clock.sleep(closingWaitMs, wait.signal).catch(() => {});
+    await Promise.race([this.#lastClosed, enough]);
+    wait.abort();
     return true;
   }
 
