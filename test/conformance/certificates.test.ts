@@ -63,7 +63,10 @@ describe("certificates and identities", () => {
     proxies = await authority("proxies");
     strangers = await authority("strangers");
     c = await Cluster.start({
-      listen: { port: 0, tls: { ...tls, clientCa: clients.pem, requestHeaderCa: proxies.pem } },
+      listen: {
+        port: 0,
+        tls: { ...tls, clientCa: clients.pem, requestHeaderCa: proxies.pem, requestHeaderNames: ["front"] },
+      },
     });
   });
   after(() => c.stop());
@@ -127,6 +130,8 @@ describe("certificates and identities", () => {
     // Without that certificate the headers mean nothing.
     assert.equal(user(await whoami(await clients.issue("CN=alice"), headers)), "alice");
     assert.equal((await whoami(undefined, headers)).status, 403);
+    // Nor does another certificate of the proxies' authority.
+    assert.equal((await whoami(await proxies.issue("CN=other"), headers)).status, 401);
     // The proxy itself is nobody.
     assert.equal((await whoami(await proxies.issue("CN=front, O=system:masters"))).status, 403);
   });

@@ -107,6 +107,8 @@ export interface ListenOptions {
     readonly clientCa?: string;
     /** Whoever signs the certificate of a front proxy that names users in `X-Remote-…` headers. */
     readonly requestHeaderCa?: string;
+    /** Common names such a proxy's certificate may have; others are 401. Default: any that the authority signed. */
+    readonly requestHeaderNames?: readonly string[];
   };
 }
 

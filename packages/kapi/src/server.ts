@@ -126,7 +126,7 @@ class Server implements ApiServer {
     this.#tokens =
       this.#serves("", "serviceaccounts") && this.#serves("", "secrets") ? this.#makeTokens(own) : undefined;
     const authenticators = [
-      requestHeader([]),
+      requestHeader(options.listen?.tls?.requestHeaderNames ?? []),
       clientCertificates(),
       ...options.auth.authenticators,
       ...(this.#tokens ? [this.#tokens] : []),
