@@ -64,7 +64,8 @@ export function addonController(
         name: addon.spec.talosClusterRef.name,
       });
       if (!cluster || isDeleting(cluster)) return;
-      if (!(await leases.tryAcquire(client, objectKey("taloscluster", cluster)))) {
+      const lease = objectKey("taloscluster", cluster);
+      if (!(await leases.tryAcquire(client, lease))) {
         return leaseRetry(timings.retryMs, edges.random);
       }
       const { items: siblings } = await client.list(addonKind.resource, { namespace });
@@ -73,13 +74,15 @@ export function addonController(
       const kubeconfig = secret && kubeconfigText(secret);
       if (kubeconfig === undefined) return { requeueAfterMs: timings.retryMs };
       const replicas = await controlPlaneReplicas(client, cluster);
-      const pass = new AddonPass(context, edges, signal, helm, fetcher);
       const known = addon;
-      const outcome = await withDownstream(kubeconfig, edges, (downstream) =>
-        pass.run(known, cluster, replicas, downstream, async (pin) => {
-          addon = await client.update(addonKind.resource, withPin(known, pin));
-        }),
-      );
+      const outcome = await leases.whileHeld(client, lease, signal, (held) => {
+        const pass = new AddonPass(context, edges, held, helm, fetcher);
+        return withDownstream(kubeconfig, edges, (downstream) =>
+          pass.run(known, cluster, replicas, downstream, async (pin) => {
+            addon = await client.update(addonKind.resource, withPin(known, pin));
+          }),
+        );
+      });
       const status = addonStatus(addon, outcome, edges.clock);
       if (status) {
         await writeStatus({ client, clock: edges.clock, log }, addonKind.resource, addon, status);

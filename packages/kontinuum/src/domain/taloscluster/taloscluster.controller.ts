@@ -52,7 +52,8 @@ export function talosClusterController(
       const cluster = await client.find(talosClusterKind.resource, parseKey(key));
       if (!cluster) return users.forget(key);
       if (isDeleting(cluster) && !hasFinalizer(cluster, finalizers.talosCluster)) return;
-      if (!(await leases.tryAcquire(client, objectKey("taloscluster", cluster)))) {
+      const lease = objectKey("taloscluster", cluster);
+      if (!(await leases.tryAcquire(client, lease))) {
         return leaseRetry(timings.retryMs, edges.random);
       }
       if (isDeleting(cluster)) {
@@ -63,11 +64,19 @@ export function talosClusterController(
         await client.update(talosClusterKind.resource, cluster);
         return;
       }
-      const pass = new ClusterPass(
-        { client, edges, log, signal, timings, health, allowed: config.discovery.allowed },
-        cluster,
-      );
-      return { requeueAfterMs: await pass.run() };
+      const requeueAfterMs = await leases.whileHeld(client, lease, signal, (held) => {
+        const context = {
+          client,
+          edges,
+          log,
+          signal: held,
+          timings,
+          health,
+          allowed: config.discovery.allowed,
+        };
+        return new ClusterPass(context, cluster).run();
+      });
+      return { requeueAfterMs };
     },
   });
 }

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { leases as leaseKind } from "@kontinuum/controller";
-import { isDnsSubdomain, seededRandom, SimulatedClock } from "@kontinuum/std";
+import { isCoded, isDnsSubdomain, seededRandom, SimulatedClock } from "@kontinuum/std";
 import { systemNamespace } from "../../kinds/index.ts";
 import { instance, pool } from "../objects.fixture.ts";
 import { startTestServer, type TestServer } from "../server.fixture.ts";
@@ -46,6 +46,41 @@ test("a kept lease is not written again before a third of its time has passed", 
   await one.tryAcquire(server.cached, "quiet");
   assert.notEqual((await lease("quiet")).metadata.resourceVersion, version);
 });
+
+test("a long step keeps its lease; a lost one stops it", async () => {
+  const [a, b] = [holderOf("long"), holderOf("rival")];
+  const { signal } = new AbortController();
+  assert.ok(await a.tryAcquire(server.cached, "slow"));
+  let finish = (): void => {};
+  const done = a.whileHeld(server.cached, "slow", signal, async (held) => {
+    await new Promise<void>((resolve) => (finish = resolve));
+    return held.aborted;
+  });
+  for (let minute = 0; minute < 3; minute++) {
+    for (let step = 0; step < 6; step++) await settled(10_000);
+    assert.equal(await b.tryAcquire(server.cached, "slow"), false, `minute ${minute}`);
+  }
+  finish();
+  assert.equal(await done, false);
+
+  let why: unknown;
+  const stopped = a.whileHeld(server.cached, "slow", signal, async (held) => {
+    await new Promise<void>((resolve) => held.addEventListener("abort", () => resolve(), { once: true }));
+    why = held.reason;
+  });
+  const held = await lease("slow");
+  await server.client.update(leaseKind, { ...held, spec: { ...held.spec, holderIdentity: "rival" } });
+  for (let step = 0; step < 3; step++) await settled(10_000);
+  await stopped;
+  assert.ok(isCoded(why, "cancelled"));
+});
+
+/** Lets time pass, and what it sets off be done. */
+async function settled(ms: number): Promise<void> {
+  await clock.advance(ms);
+  // The server under test lives in real time.
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
 
 test("workers of one process that ask at once do not race each other", async () => {
   const one = holderOf("busy");

@@ -7,7 +7,7 @@
  * third of its time has passed, not on every step: a reconcile that changes nothing writes nothing.
  */
 import { ZoneLease, type CachedClient, type KubeObject, type ReconcileResult } from "@kontinuum/controller";
-import { isDnsSubdomain, type Edges, type Random } from "@kontinuum/std";
+import { CodedError, isDnsSubdomain, messageOf, type Edges, type Random } from "@kontinuum/std";
 import { createHash } from "node:crypto";
 import { labels, systemNamespace } from "../../kinds/index.ts";
 
@@ -47,6 +47,50 @@ export class ZoneLeases {
       return await asking;
     } finally {
       this.#asking.delete(key);
+    }
+  }
+
+  /**
+   * Runs a step that may take longer than a lease lasts, with the lease of `key` renewed meanwhile. The step's signal aborts
+   * with `signal`, and as soon as somebody else holds the lease or it could not be renewed in its time: then another
+   * process acts, and this one must not. Take the lease first.
+   */
+  async whileHeld<T>(
+    client: CachedClient,
+    key: string,
+    signal: AbortSignal,
+    step: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const over = new AbortController();
+    const lost = new AbortController();
+    const renewing = this.#renewUntil(client, key, over.signal).then((isHeld) => {
+      if (!isHeld)
+        lost.abort(new CodedError("cancelled", `another process acts for ${key || "everybody"} now`));
+    });
+    try {
+      return await step(AbortSignal.any([signal, lost.signal]));
+    } finally {
+      over.abort();
+      await renewing;
+    }
+  }
+
+  /** Renews until `over` aborts: true; or the lease is lost: false. */
+  async #renewUntil(client: CachedClient, key: string, over: AbortSignal): Promise<boolean> {
+    const { edges, durationMs } = this.#options;
+    const { clock, log } = edges;
+    let heldAt = this.#heldSince.get(key) ?? clock.monotonic();
+    for (;;) {
+      await clock.sleep(durationMs / 6, over).catch(() => {});
+      if (over.aborted) return true;
+      try {
+        if (!(await this.tryAcquire(client, key))) return false;
+        heldAt = this.#heldSince.get(key) ?? heldAt;
+      } catch (error) {
+        log.warn("a lease could not be renewed", { lease: key, reason: messageOf(error) });
+        // Stops before anybody else may begin.
+        if (clock.monotonic() - heldAt > (durationMs * 2) / 3) return false;
+      }
     }
   }
 

@@ -49,7 +49,8 @@ export function zoneController(domain: DomainContext, options: ZoneControllerOpt
       const zone = await client.find(zoneKind.resource, parseKey(key));
       if (!zone) return;
       if (isDeleting(zone) && !hasFinalizer(zone, finalizers.zone)) return;
-      if (!(await leases.tryAcquire(client, placementKey(zone.spec.region, zone.spec.zone)))) {
+      const lease = placementKey(zone.spec.region, zone.spec.zone);
+      if (!(await leases.tryAcquire(client, lease))) {
         return leaseRetry(timings.retryMs, edges.random);
       }
       if (isDeleting(zone)) {
@@ -60,7 +61,9 @@ export function zoneController(domain: DomainContext, options: ZoneControllerOpt
         await client.update(zoneKind.resource, zone);
         return;
       }
-      const outcome = await installZone({ domain, client, edges, signal, ...options }, zone);
+      const outcome = await leases.whileHeld(client, lease, signal, (held) =>
+        installZone({ domain, client, edges, signal: held, ...options }, zone),
+      );
       const status = zoneStatus(zone, outcome, edges.clock);
       if (!isDeepStrictEqual(zone.status ?? {}, status)) {
         await writeStatus({ client, clock: edges.clock, log }, zoneKind.resource, zone, status);
