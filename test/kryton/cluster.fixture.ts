@@ -171,6 +171,12 @@ export async function writeManifests(folder: string): Promise<void> {
       definition("ceph.rook.io", "CephCluster", "cephclusters", "Namespaced"),
       definition("ceph.rook.io", "CephBlockPool", "cephblockpools", "Namespaced"),
       deployment("rook-ceph", "rook-ceph-operator"),
+      {
+        apiVersion: "ceph.rook.io/v1",
+        kind: "CephCluster",
+        metadata: { name: "rook-ceph", namespace: "rook-ceph" },
+        spec: { cephVersion: { image: "registry.example/ceph@sha256:0" }, storage: { useAllDevices: true } },
+      },
     ],
   };
   for (const [name, objects] of Object.entries(files)) {

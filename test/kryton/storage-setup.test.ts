@@ -171,6 +171,11 @@ test("Rook is set up on one disk, or takes a pool in a cluster that is there", a
       useAllDevices: false,
       devices: [{ name: body.device }],
     });
+    assert.equal(
+      at(ceph, "spec", "cephVersion", "image"),
+      "registry.example/ceph@sha256:0",
+      "as the manifests say",
+    );
     assert.deepEqual(at(ceph, "spec", "cleanupPolicy"), { wipeDevicesFromOtherClusters: true });
     assert.equal(
       (await api.call("POST", setup, { backend: "rook-ceph", rookMode: "pool-only" })).status,

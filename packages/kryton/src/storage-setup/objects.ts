@@ -9,6 +9,7 @@ import type { SetupRequest } from "./record.ts";
 
 const rookNamespace = "rook-ceph";
 const rookPool = "replicapool";
+/** Ceph's image, unless the manifests say another. */
 const cephImage = "quay.io/ceph/ceph:v19.2.3";
 
 /** The class a set-up ends with, and the driver behind it. */
@@ -82,14 +83,14 @@ function copies(mode: SetupRequest["rookMode"]): number {
 }
 
 /** Rook's Ceph cluster for a mode. It takes empty disks only; `wipeDevice` lets it take those of a former Ceph. */
-export function cephCluster({ rookMode, device, wipeDevice }: SetupRequest): KubeObject {
+export function cephCluster({ rookMode, device, wipeDevice }: SetupRequest, image = cephImage): KubeObject {
   const several = rookMode === "devices";
   return {
     apiVersion: "ceph.rook.io/v1",
     kind: "CephCluster",
     metadata: { name: rookNamespace, namespace: rookNamespace },
     spec: {
-      cephVersion: { image: cephImage },
+      cephVersion: { image },
       dataDirHostPath: "/var/lib/rook",
       mon: { count: several ? 3 : 1, allowMultiplePerNode: !several },
       mgr: { count: several ? 2 : 1, allowMultiplePerNode: !several },

@@ -41,7 +41,8 @@ export const steps: readonly Step[] = [enableSnapshots, installBackend, applyCla
 async function enableSnapshots(_request: SetupRequest, tools: StepTools): Promise<void> {
   const { api, signal, folder, say } = tools;
   await openFeatureGate(tools);
-  if (await hasManifests(folder, "snapshot-controller")) return applyPart("snapshot-controller", tools);
+  if (await hasManifests(folder, "snapshot-controller"))
+    return void (await applyPart("snapshot-controller", tools));
   if ((await api.find(snapshotApi, signal)) !== undefined) {
     return say("info", "The cluster has the CSI snapshot API already.");
   }
@@ -64,7 +65,7 @@ async function openFeatureGate({ api, signal, say }: StepTools): Promise<void> {
 
 async function installBackend(request: SetupRequest, tools: StepTools): Promise<void> {
   const { api, signal } = tools;
-  if (request.backend === "longhorn") return applyPart("longhorn", tools);
+  if (request.backend === "longhorn") return void (await applyPart("longhorn", tools));
   if (request.rookMode === "pool-only") {
     if ((await api.list(rookPaths.clusters, signal)).length === 0) {
       throw new CodedError(
@@ -73,8 +74,9 @@ async function installBackend(request: SetupRequest, tools: StepTools): Promise<
       );
     }
   } else {
-    await applyPart("rook-ceph", tools);
-    await applyAll([cephCluster(request)], tools);
+    const own = await applyPart("rook-ceph", tools, isCephCluster);
+    const image = own.map((object) => stringAt(object, "spec", "cephVersion", "image")).find(Boolean);
+    await applyAll([cephCluster(request, image)], tools);
   }
   await applyAll([cephPool(request.rookMode)], tools);
 }
@@ -122,10 +124,22 @@ async function verifyInventory({ backend }: SetupRequest, tools: StepTools): Pro
   await tools.say("ok", `Machines can be put on ${name}, with snapshots.`);
 }
 
-async function applyPart(part: Part, tools: StepTools): Promise<void> {
-  const { objects, digest } = await readManifests(tools.folder, part);
+/** A Ceph cluster among the manifests says which image; what it does with disks is the request's. */
+function isCephCluster({ kind }: KubeObject): boolean {
+  return kind === "CephCluster";
+}
+
+/** Applies a part without the objects that `leaveOut` picks; these are handed back. */
+async function applyPart(
+  part: Part,
+  tools: StepTools,
+  leaveOut: (object: KubeObject) => boolean = () => false,
+): Promise<readonly KubeObject[]> {
+  const { objects: all, digest } = await readManifests(tools.folder, part);
+  const objects = all.filter((object) => !leaveOut(object));
   await tools.say("info", `Applying ${objects.length} objects of ${part} (sha256 ${digest}).`);
   await applyAll(objects, tools);
+  return all.filter(leaveOut);
 }
 
 /** Applies objects in their order and waits for those that have to work. */
