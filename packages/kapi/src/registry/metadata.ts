@@ -208,7 +208,7 @@ export function metadataErrors(
   errors.push(...labelErrors(metadata["labels"], "metadata.labels"));
   errors.push(...annotationErrors(metadata["annotations"]));
   errors.push(...ownerErrors(metadata["ownerReferences"]));
-  errors.push(...finalizerErrors(object, old));
+  errors.push(...finalizerErrors(object, resource, old));
   return errors;
 }
 
@@ -280,14 +280,29 @@ function ownerErrors(owners: unknown): readonly FieldError[] {
   return errors;
 }
 
-function finalizerErrors(object: JsonObject, old: JsonObject | undefined): readonly FieldError[] {
+/** Groups of built-in kinds whose finalizers, like those of custom kinds, need no prefix (as seen of the released server). */
+const freeFinalizerGroups: ReadonlySet<string> = new Set([
+  "admissionregistration.k8s.io",
+  "apiextensions.k8s.io",
+  "apiregistration.k8s.io",
+  "coordination.k8s.io",
+  "node.k8s.io",
+  "policy",
+]);
+
+function finalizerErrors(
+  object: JsonObject,
+  { origin, group }: ResourceDefinition,
+  old: JsonObject | undefined,
+): readonly FieldError[] {
   const errors: FieldError[] = [];
   const finalizers = finalizersOf(object);
+  const needsPrefix = origin !== "custom" && !freeFinalizerGroups.has(group);
   for (const [index, finalizer] of finalizers.entries()) {
     if (finalizer === orphanFinalizer || finalizer === foregroundFinalizer) continue;
     for (const why of qualifiedNameErrors(finalizer))
-      errors.push(invalidValue(`metadata.finalizers[${index}]`, finalizer, why));
-    if (!finalizer.includes("/") && !finalizer.includes(".") && finalizer !== "kubernetes") {
+      errors.push(invalidValue("metadata.finalizers", finalizer, why));
+    if (needsPrefix && !finalizer.includes("/") && finalizer !== "kubernetes") {
       errors.push(
         invalidValue(
           `metadata.finalizers[${index}]`,

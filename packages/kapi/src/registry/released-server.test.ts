@@ -3,6 +3,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { widgetCrd } from "../crd/widget.fixture.ts";
 import { startServer, type Reply, type ServerFixture } from "../server.fixture.ts";
 
 const cms = "/api/v1/namespaces/default/configmaps";
@@ -32,7 +33,10 @@ before(async () => {
       "deployments.apps",
       "ingresses.networking.k8s.io",
       "flowschemas.flowcontrol.apiserver.k8s.io",
+      "leases.coordination.k8s.io",
+      "customresourcedefinitions.apiextensions.k8s.io",
     ],
+    crds: [widgetCrd()],
   });
   await ask("POST", cms, { metadata: { name: "a" } });
 });
@@ -123,4 +127,25 @@ test("strictness names what a kind does not know before what stands twice; an ap
   assert.match(String(refused.at("message")), /line 7: key "foo" already set in map/);
   const kept = await apply("Ignore");
   assert.equal(kept.status, 201, kept.text);
+});
+
+test("finalizers of custom kinds, and of some built-in ones, need no prefix", async () => {
+  const widgets = "/apis/example.io/v1/namespaces/default/widgets";
+  const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+  for (const [collection, finalizer, status] of [
+    [widgets, "plain", 201],
+    [leases, "plain", 201],
+    [cms, "plain", 422],
+    [cms, "with.dots", 422],
+    [cms, "a.b/c", 201],
+    [widgets, "no name", 422],
+  ] as const) {
+    const name = { apiVersion: "example.io/v1", kind: "Widget", spec: {} };
+    const body = {
+      ...(collection === widgets ? name : {}),
+      metadata: { name: "f", finalizers: [finalizer] },
+    };
+    const answer = await ask("POST", `${collection}?dryRun=All`, body);
+    assert.equal(answer.status, status, `${collection} ${finalizer}: ${answer.text}`);
+  }
 });
