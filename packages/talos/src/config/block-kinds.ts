@@ -27,7 +27,7 @@ const encryption = object({
 });
 const trim = since(14, object({ enabled: bool, interval: duration }));
 const scrub = trim;
-const xfs = object({ minAllocationGroupSize: text });
+const xfs = object({ minAllocationGroupSize: byteSize });
 
 /** The kinds, by name. */
 export const blockKinds: Readonly<Record<string, DocumentKind>> = {

@@ -180,6 +180,9 @@ const systemVolume: Rule = (document, { minor }: RuleContext) => {
   const locked = objects(at(document, "encryption", "keys")).some(({ lockToState }) => isTrue(lockToState));
   return [
     sizeOrder(document),
+    minor < 13 &&
+      textOf(at(document, "provisioning", "maxSize")).startsWith("-") &&
+      "provisioning.maxSize cannot be negative before Talos 1.13",
     expression(document, "disk", "provisioning", "diskSelector", "match"),
     name === "STATE" && states(document, "provisioning") && "provisioning is not allowed for STATE",
     name === "STATE" && locked && "a key with lockToState is not allowed for STATE",
