@@ -8,6 +8,8 @@ import { openStore } from "@kontinuum/storage/client";
 import { bearer, start, until, type Parsed } from "../kryton.fixture.ts";
 import {
   ProviderError,
+  type CreateRequest,
+  type Resize,
   type MachineRef,
   type Observation,
   type ProviderCall,
@@ -37,20 +39,38 @@ class StubbornProvider extends DemoProvider {
     return seen;
   }
 
+  #mayFail(): void {
+    if (this.failures <= 0) return;
+    this.failures--;
+    throw new ProviderError("failed", "the host has no power");
+  }
+
+  override async create(request: CreateRequest, call: ProviderCall): Promise<Observation> {
+    this.#mayFail();
+    return super.create(request, call);
+  }
+
+  override async resize(machine: MachineRef, size: Resize, call?: ProviderCall): Promise<Observation> {
+    this.#mayFail();
+    return super.resize(machine, size, call);
+  }
+
+  override async delete(machine: MachineRef, call?: ProviderCall): Promise<void> {
+    this.#mayFail();
+    return super.delete(machine, call);
+  }
+
   override async start(machine: MachineRef, call?: ProviderCall): Promise<Observation> {
-    if (this.failures > 0) {
-      this.failures--;
-      throw new ProviderError("failed", "the host has no power");
-    }
+    this.#mayFail();
     return super.start(machine, call);
   }
 }
 
-async function stubborn() {
+async function stubborn(env: Record<string, string> = {}) {
   const edges = systemEdges();
   const store = await openStore("memory://", edges);
   const provider = new StubbornProvider({ store, edges });
-  const api = await start({ store, edges, provider });
+  const api = await start({ store, edges, provider, env });
   return {
     api,
     provider,
@@ -140,6 +160,42 @@ test("what failed is retried as a new operation, by operators of its project; wh
   const created = (await list()).find((operation) => operation.kind === "create");
   assert.equal((await api.call("POST", `/api/v1/operations/${created.id}/retry`)).status, 409);
   assert.equal((await api.call("POST", "/api/v1/operations/nope/retry")).status, 404);
+});
+
+test("a failed creation, resize and deletion can each be retried, within the quota", async () => {
+  await using site = await stubborn({ KRYTON_QUOTAS: '{"*":{"cpu":4}}' });
+  const { api, provider } = site;
+  const newest = async (id: string): Promise<Parsed> =>
+    (await api.call("GET", `${machines}/${id}/operations`)).json.items?.[0];
+  const retried = async (id: string, kind: string): Promise<void> => {
+    const operation = await newest(id);
+    assert.deepEqual([operation.kind, operation.state], [kind, "failed"]);
+    assert.equal((await api.call("POST", `/api/v1/operations/${operation.id}/retry`)).status, 202);
+    await until(async () => {
+      const { status, json } = await api.call("GET", `/api/v1/operations/${operation.id}`);
+      assert.deepEqual([status, json.state], [200, "failed"], "the first one stays as it ended");
+      const last = await newest(id);
+      return last === undefined || last.state === "succeeded" ? true : undefined;
+    });
+  };
+  provider.failures = 1;
+  const { id, state } = await api.machine("m");
+  assert.equal(state, "failed");
+  await retried(id, "create");
+  assert.equal((await api.call("GET", `${machines}/${id}`)).json.state, "running");
+  provider.failures = 1;
+  await api.call("PATCH", `${machines}/${id}`, { compute: { cpu: 3 } });
+  const resize = await newest(id);
+  const { id: other } = await api.machine("other", { compute: { cpu: 2, memoryMiB: 1024 } });
+  const over = await api.call("POST", `/api/v1/operations/${resize.id}/retry`);
+  assert.deepEqual([over.status, over.json.error.code], [403, "QUOTA_EXCEEDED"]);
+  await api.call("DELETE", `${machines}/${other}`);
+  await retried(id, "resize");
+  assert.equal((await api.call("GET", `${machines}/${id}`)).json.spec.compute.cpu, 3);
+  provider.failures = 1;
+  await api.call("DELETE", `${machines}/${id}`);
+  await retried(id, "delete");
+  assert.equal((await api.call("GET", `${machines}/${id}`)).status, 404);
 });
 
 test("retrying and cancelling need the operator of the operation's own project", async () => {
