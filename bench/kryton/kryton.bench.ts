@@ -44,7 +44,7 @@ async function cpuMs(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-async function residentMb(pid: number): Promise<number> {
+async function residentMiB(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }
@@ -137,7 +137,7 @@ try {
   await systemClock.sleep(1_500);
   rows.push({
     what: "memory at rest",
-    result: `${(await residentMb(krytond.pid)).toFixed(0)} MB`,
+    result: `${(await residentMiB(krytond.pid)).toFixed(0)} MiB`,
     target: "<= 80 MB",
   });
   const before = await cpuMs(krytond.pid);
@@ -185,7 +185,7 @@ try {
   });
   rows.push({
     what: "memory with 10,000 machines",
-    result: `${(await residentMb(krytond.pid)).toFixed(0)} MB`,
+    result: `${(await residentMiB(krytond.pid)).toFixed(0)} MiB`,
     target: "",
   });
 } finally {
