@@ -5,8 +5,10 @@
  *
  * The file is large and seldom wanted, so it is read when a document is built and released a while after.
  */
-import { CodedError, isObject, type JsonObject } from "@kontinuum/std";
-import { readTable } from "../codec/messages.ts";
+import { CodedError, isCoded, isObject, type JsonObject } from "@kontinuum/std";
+import { enumValues, message, readTable, type Field, type Message, type Scalar } from "../codec/messages.ts";
+import { specialMessages } from "../codec/special.ts";
+import { publishedEnums } from "./published-enums.ts";
 
 interface DefinitionsFile {
   readonly definitions: Readonly<Record<string, JsonObject>>;
@@ -55,7 +57,66 @@ function definition(name: string): JsonObject | undefined {
   if (name === intOrStringName) {
     return { ...described, format: "int-or-string", oneOf: [{ type: "integer" }, { type: "string" }] };
   }
-  return convert(found);
+  return annotate(name, convert(found));
+}
+
+/** The message of a definition, when there is one. */
+function messageIfKnown(name: string): Message | undefined {
+  try {
+    return message(name);
+  } catch (error) {
+    if (isCoded(error, "internal")) return undefined;
+    throw error;
+  }
+}
+
+const zeros: Readonly<Partial<Record<Scalar, unknown>>> = {
+  string: "",
+  bool: false,
+  int32: 0,
+  int64: 0,
+  double: 0,
+};
+
+/**
+ * Adds to the properties of a type what its Go fields say: the values an enumeration has, and the value of a field that
+ * is never absent.
+ */
+function annotate(name: string, schema: JsonObject): JsonObject {
+  const type = messageIfKnown(name.replace(/^io\.k8s\./, ""));
+  const { properties } = schema;
+  if (type === undefined || !isObject(properties)) return schema;
+  for (const [key, property] of Object.entries(properties)) {
+    const field = type.byJson.get(key);
+    if (field === undefined || !isObject(property)) continue;
+    annotateProperty(field, property);
+    // Ports are listed by number and protocol, which need not be said.
+    if (key === "protocol" && /\.(ContainerPort|ServicePort)$/.test(name)) property.default = "TCP";
+  }
+  return schema;
+}
+
+function annotateProperty(field: Field, property: JsonObject): void {
+  const inner =
+    field.shape === "list"
+      ? property.items
+      : field.shape === "map"
+        ? property.additionalProperties
+        : property;
+  if (!isObject(inner)) return;
+  const isAlwaysThere = field.shape !== "single" || !field.pointer;
+  if ("message" in field.value) {
+    if (isAlwaysThere && !specialMessages.has(field.value.message.name) && inner.allOf !== undefined)
+      inner.default = {};
+    else delete inner.default;
+    return;
+  }
+  const zero = zeros[field.value.scalar];
+  if (zero !== undefined && isAlwaysThere && (field.shape !== "single" || !field.omitEmpty))
+    inner.default ??= zero;
+  const { enum: listed } = field.merge;
+  const values = listed !== undefined && publishedEnums.has(listed) ? enumValues(listed) : undefined;
+  if (values !== undefined) inner.enum ??= values.toSorted();
 }
 
 function convert(schema: JsonObject): JsonObject {

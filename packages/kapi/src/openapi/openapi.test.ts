@@ -302,3 +302,23 @@ test("no document holds an empty list, which Go clients do not keep", () => {
     assert.deepEqual(found.slice(0, 3), []);
   }
 });
+
+test("properties say what their Go fields say: enumerations and values that are always there", () => {
+  const schemas = schemasOf(openapiV3Document("apps/v1", resources));
+  const property = (type: string, ...path: string[]): unknown => {
+    const { description: _description, ...rest } = object(
+      at(schemas, `io.k8s.api.${type}`, "properties", ...path),
+    );
+    return rest;
+  };
+  const pull = { type: "string", enum: ["Always", "IfNotPresent", "Never"] };
+  assert.deepEqual(property("core.v1.Container", "imagePullPolicy"), pull);
+  assert.deepEqual(property("core.v1.Container", "name"), { type: "string", default: "" });
+  assert.deepEqual(property("core.v1.Container", "command", "items"), { type: "string", default: "" });
+  assert.equal(at(property("core.v1.Container", "livenessProbe"), "default"), undefined);
+  assert.deepEqual(at(property("core.v1.Container", "resources"), "default"), {});
+  const protocol = { type: "string", default: "TCP", enum: ["SCTP", "TCP", "UDP"] };
+  assert.deepEqual(property("core.v1.ContainerPort", "protocol"), protocol);
+  // Types with constants that are no closed set list nothing.
+  assert.equal(at(property("apps.v1.DeploymentCondition", "status"), "enum"), undefined);
+});
