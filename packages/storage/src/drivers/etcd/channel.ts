@@ -27,6 +27,11 @@ export const callTimeoutMs = 10_000;
 const connectTimeoutMs = 5_000;
 /** How often a quiet connection is probed, and how long the answer may take, milliseconds. */
 const pingIntervalMs = 10_000;
+/**
+ * Bytes of one call's answer, and of one stream, that may be under way unread. A connection takes many times as much, so that a few
+ * watchers who do not read cannot hold up the others.
+ */
+const windowBytes = { calls: 4 * 1024 * 1024, streams: 256 * 1024 } as const;
 /** Bytes of one answer. */
 const maxAnswerBytes = 256 * 1024 * 1024;
 
@@ -174,11 +179,11 @@ export class Channel {
     const baseUrl = `${tls ? "https" : "http"}://${socketPath === undefined ? endpoint : "localhost"}`;
     const nodeOptions: http2.SecureClientSessionOptions =
       socketPath === undefined ? { ...tls } : { createConnection: () => net.connect(socketPath) };
-    const connect = (): Http2SessionManager =>
+    const connect = (initialWindowSize: number): Http2SessionManager =>
       new Http2SessionManager(
         baseUrl,
         { pingIntervalMs, pingTimeoutMs: pingIntervalMs, connectTimeoutMs },
-        nodeOptions,
+        { ...nodeOptions, settings: { initialWindowSize } },
       );
     const transport = (sessionManager: Http2SessionManager): Transport =>
       directTransport({
@@ -193,7 +198,7 @@ export class Channel {
         headers: () => this.#metadata(),
         maxBytes: maxAnswerBytes,
       });
-    const [calls, streams] = [connect(), connect()];
+    const [calls, streams] = [connect(windowBytes.calls), connect(windowBytes.streams)];
     const [forCalls, forStreams] = [transport(calls), transport(streams)];
     return {
       calls,

@@ -5,6 +5,7 @@
 import {
   constants,
   type ClientHttp2Stream,
+  type Http2Session,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
 } from "node:http2";
@@ -15,6 +16,8 @@ import { systemClock, type Clock } from "@kontinuum/std";
 import { IncomingMessages, sendAll } from "../../etcd/message-stream.ts";
 import { contentType, framed, UnaryBody } from "../../etcd/frames.ts";
 
+/** Bytes of all answers of a connection that may be under way. */
+const connectionWindowBytes = 64 * 1024 * 1024;
 /** HTTP/2's error code for "nobody waits for this any more". */
 const cancel = constants.NGHTTP2_CANCEL;
 
@@ -30,6 +33,16 @@ export interface DirectOptions {
   readonly clock?: Clock;
 }
 
+/** Connections whose window was widened. */
+const widened = new WeakSet<Http2Session>();
+
+/** Lets more than HTTP/2's 64 KiB be under way on a connection: else each 64 KiB wait for a turn of both sides. */
+function widen(session: Http2Session | undefined): void {
+  if (!session || widened.has(session)) return;
+  widened.add(session);
+  session.setLocalWindowSize(connectionWindowBytes);
+}
+
 /** A transport whose calls are direct; one-sided streams are the library's. */
 export function directTransport(options: DirectOptions): Transport {
   const { manager, streams, headers, maxBytes, clock = systemClock } = options;
@@ -42,7 +55,9 @@ export function directTransport(options: DirectOptions): Transport {
       ...(timeoutMs === undefined ? {} : { "grpc-timeout": `${Math.ceil(timeoutMs)}m` }),
       ...(await headers()),
     };
-    return manager.request("POST", `/${method.parent.typeName}/${method.name}`, sent, {});
+    const stream = await manager.request("POST", `/${method.parent.typeName}/${method.name}`, sent, {});
+    widen(stream.session);
+    return stream;
   };
   return {
     async stream(method, signal, timeoutMs, header, input, contextValues) {
