@@ -46,16 +46,17 @@ export function encodeMessage(message: Message, value: unknown, writer: WireWrit
   for (const field of message.fields) encodeField(field, object, writer);
 }
 
-/** Writes a list message whose items come one by one; its other fields are those of `head`. */
+/** Writes a list message whose items come some at a time; its other fields are those of `head`. */
 export async function encodeListMessage(
   message: Message,
   head: JsonObject,
-  items: AsyncIterable<JsonObject>,
+  items: AsyncIterable<readonly JsonObject[]>,
   writer: WireWriter,
 ): Promise<void> {
   for (const field of message.fields) {
     if (field.json === "items") {
-      for await (const item of items) encodeValue(field.number, field.value, item, writer);
+      for await (const some of items)
+        for (const item of some) encodeValue(field.number, field.value, item, writer);
     } else encodeField(field, head, writer);
   }
 }

@@ -115,12 +115,12 @@ function writeObject(object: JsonObject, writer: WireWriter): boolean {
 }
 
 /**
- * The protobuf body of a list whose items come one by one, so that they are never in memory together. `head`: the list
+ * The protobuf body of a list whose items come some at a time, so that they are never in memory together. `head`: the list
  * without items. `undefined`, before an item is asked for, when its kind has no protobuf form.
  */
 export async function encodeProtobufList(
   head: { readonly apiVersion: string; readonly kind: string; readonly metadata: JsonObject },
-  items: AsyncIterable<JsonObject>,
+  items: AsyncIterable<readonly JsonObject[]>,
 ): Promise<Uint8Array | undefined> {
   const type = messageOf(head.apiVersion, head.kind);
   if (type === undefined) return undefined;

@@ -141,7 +141,7 @@ export async function sendList(
       );
   }
   const items: JsonObject[] = [];
-  for await (const item of itemsOf(list)) items.push(item);
+  for await (const some of itemsOf(list)) items.push(...some);
   return sendValue(context, 200, { ...listHead(list), [listKey(form)]: items }, form.encoding);
 }
 
@@ -191,8 +191,7 @@ function listKey(form: AnswerForm): string {
 }
 
 /** One object as its list shows it: built-in items do not say what they are. */
-async function itemOf({ resource, form, store, now }: ListAnswer, entry: CacheEntry): Promise<JsonObject> {
-  const object = await store.object(resource, entry);
+function itemOf({ resource, form, now }: ListAnswer, object: JsonObject): JsonObject {
   if (form.shape === "table")
     return rowOf(resource, object, { include: form.include, now, version: form.metaVersion });
   if (form.shape === "metadata") return partialMetadata(object, form.metaVersion);
@@ -201,11 +200,17 @@ async function itemOf({ resource, form, store, now }: ListAnswer, entry: CacheEn
   return item;
 }
 
-async function* itemsOf(list: ListAnswer): AsyncGenerator<JsonObject, void> {
-  let count = 0;
-  for (const entry of list.entries) {
-    if (++count % turnItems === 0) await nextTurn();
-    yield itemOf(list, entry);
+/** The items, some at a time. */
+async function* itemsOf(list: ListAnswer): AsyncGenerator<readonly JsonObject[], void> {
+  const { resource, store, entries } = list;
+  for (let start = 0; start < entries.length; start += turnItems) {
+    const items: JsonObject[] = [];
+    for (const entry of entries.slice(start, start + turnItems)) {
+      const made = store.object(resource, entry);
+      items.push(itemOf(list, made instanceof Promise ? await made : made));
+    }
+    yield items;
+    await nextTurn();
   }
 }
 
@@ -227,22 +232,26 @@ async function* jsonPieces(list: ListAnswer): AsyncGenerator<Buffer, void> {
   builder.add("", head);
   const apiVersion = apiVersionOf(resource);
   let comma = "";
-  for (const [index, entry] of entries.entries()) {
-    let piece: Buffer | undefined;
-    if (form.shape === "object") {
+  if (form.shape === "object") {
+    const custom = resource.origin === "custom";
+    for (const entry of entries) {
       const made = store.form(resource, entry);
       const rest = made instanceof Promise ? await made : made;
-      const custom = resource.origin === "custom";
       const itemStart = custom
         ? objectHead(apiVersion, resource.kind, entry.revision)
         : itemHead(entry.revision);
-      piece = builder.add(comma + itemStart, rest);
-    } else {
-      piece = builder.add(comma, Buffer.from(stringifyJson(await itemOf(list, entry))));
-      if (index % turnItems === turnItems - 1) await nextTurn();
+      const piece = builder.add(comma + itemStart, rest);
+      comma = ",";
+      if (piece) yield piece;
     }
-    comma = ",";
-    if (piece) yield piece;
+  } else {
+    for await (const items of itemsOf(list)) {
+      for (const item of items) {
+        const piece = builder.add(comma, Buffer.from(stringifyJson(item)));
+        comma = ",";
+        if (piece) yield piece;
+      }
+    }
   }
   const last = builder.add(listEnd, Buffer.alloc(0));
   if (last) yield last;

@@ -169,8 +169,12 @@ export class ResourceStore {
   }
 
   /** A changeable copy of an object in a version. */
-  async object(resource: ResourceDefinition, entry: CacheEntry): Promise<JsonObject> {
+  object(resource: ResourceDefinition, entry: CacheEntry): JsonObject | Promise<JsonObject> {
     if (entry.apiVersion === apiVersionOf(resource)) return entryObject(entry);
+    return this.#converted(resource, entry);
+  }
+
+  async #converted(resource: ResourceDefinition, entry: CacheEntry): Promise<JsonObject> {
     const rest = await this.form(resource, entry);
     return parseJson(this.bytes(resource, entry, rest).toString("utf8")) as JsonObject;
   }
