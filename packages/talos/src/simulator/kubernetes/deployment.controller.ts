@@ -1,8 +1,7 @@
 /**
  * Deployments: one ReplicaSet per state of the template, the newest scaled up before the others go.
  *
- * Both strategies are followed in essence: `Recreate` empties the old sets first, `RollingUpdate` (whatever its
- * limits) keeps them until the new set is ready.
+ * `Recreate` empties the old sets first; `RollingUpdate` moves from them to the new one within its limits.
  */
 import {
   defineController,
@@ -19,6 +18,7 @@ import {
 } from "@kontinuum/controller";
 import { at, stringAt, type Clock, type JsonObject } from "@kontinuum/std";
 import { deployments, replicaSets, type Workload } from "./kinds.ts";
+import { nextSizes, rolloutLimits, type RolloutLimits, type SetSize } from "./rollout.ts";
 import { templateHash } from "./template-hash.ts";
 import { reportStatus } from "./workload-status.ts";
 
@@ -36,21 +36,36 @@ export function deploymentController(): DefinedController {
       const hash = templateHash(deployment.spec.template);
       const sets = await setsOf(client, deployment);
       const isCurrent = (set: Workload): boolean => set.metadata.labels?.[hashLabel] === hash;
-      const old = sets.filter((set) => !isCurrent(set));
+      const old = sets.filter((set) => !isCurrent(set)).sort((a, b) => revisionOf(a) - revisionOf(b));
       const wanted = deployment.spec.replicas ?? 1;
       const recreates = stringAt(deployment.spec, "strategy", "type") === "Recreate";
       const oldPods = old.reduce((sum, set) => sum + count(set, "replicas"), 0);
       const current = sets.find(isCurrent) ?? (await create(client, deployment, hash, sets.length + 1));
-      const target = recreates && oldPods > 0 ? 0 : wanted;
-      if (current.spec.replicas !== target) await scale(client, current, target);
       const isUp = count(current, "readyReplicas") >= wanted;
-      for (const set of old) {
-        if ((recreates || isUp) && set.spec.replicas !== 0) await scale(client, set, 0);
+      const next = recreates
+        ? { current: oldPods > 0 ? 0 : wanted, old: old.map(() => 0) }
+        : nextSizes(wanted, limitsOf(deployment, wanted), sizeOf(current), old.map(sizeOf));
+      if (current.spec.replicas !== next.current) await scale(client, current, next.current);
+      for (const [index, set] of old.entries()) {
+        const size = next.old[index] ?? 0;
+        if (set.spec.replicas !== size) await scale(client, set, size);
       }
       await report(client, deployment, current, sets, edges.clock);
       await prune(client, old, isUp);
     },
   });
+}
+
+function limitsOf({ spec }: Workload, wanted: number): RolloutLimits {
+  return rolloutLimits(
+    wanted,
+    at(spec, "strategy", "rollingUpdate", "maxSurge"),
+    at(spec, "strategy", "rollingUpdate", "maxUnavailable"),
+  );
+}
+
+function sizeOf(set: Workload): SetSize {
+  return { replicas: set.spec.replicas ?? 0, ready: count(set, "readyReplicas") };
 }
 
 async function setsOf(client: CachedClient, deployment: Workload): Promise<Workload[]> {
