@@ -58,6 +58,27 @@ describe("lifecycle and access", { skip }, () => {
     assert.deepEqual(names, []);
   });
 
+  test("a namespace's pods go before everything else", async () => {
+    await c.namespace("ordered");
+    const url = "/api/v1/namespaces/ordered";
+    const pod = {
+      metadata: { name: "p", finalizers: ["example.io/f"] },
+      spec: { containers: [{ name: "c", image: "i" }] },
+    };
+    assert.equal((await c.ask("POST", `${url}/pods`, { body: pod })).status, 201);
+    assert.equal((await c.ask("POST", `${url}/configmaps`, { body: configMap("kept") })).status, 201);
+    await c.ok(["delete", "ns", "ordered", "--wait=false"]);
+    await waitFor("the story", async () => {
+      const conditions = (await c.ask("GET", url)).at("status", "conditions");
+      return JSON.stringify(conditions ?? "").includes(
+        "still remain in namespace: ordered for gvr: /v1, Resource=pods",
+      );
+    });
+    assert.equal((await c.ask("GET", `${url}/configmaps/kept`)).status, 200);
+    await c.ask("PATCH", `${url}/pods/p`, { type: merge, body: { metadata: { finalizers: null } } });
+    await waitFor("the end", async () => (await c.ask("GET", url)).status === 404, 15_000);
+  });
+
   test("K074 owners and dependents", async () => {
     const url = "/api/v1/namespaces/kt/configmaps";
     const family = async (name: string, blocking: boolean): Promise<string[]> => {

@@ -107,14 +107,17 @@ export class NamespaceDeletion implements Controller {
     return undefined;
   }
 
-  /** One round of deletes; answers what was left after it. */
+  /**
+   * One round of deletes; answers what was left after it. Pods go first, and nothing else while one is there: what they run
+   * may need the rest (secrets, network policies) to its end.
+   */
   async #empty(
     namespace: string,
   ): Promise<{ readonly remaining: readonly Remaining[]; readonly failures: readonly string[] }> {
     const { resources, storage } = this.#options;
     const failures: string[] = [];
     const remaining: Remaining[] = [];
-    for (const resource of deletableResources(resources.all())) {
+    for (const resource of podsFirst(deletableResources(resources.all()))) {
       if (!resource.namespaced) continue;
       const store = storage.of(resource);
       await store.cache.fresh();
@@ -123,8 +126,13 @@ export class NamespaceDeletion implements Controller {
       await this.#deleteAll(resource, namespace, entries.slice(0, perRound), failures);
       await store.cache.fresh();
       const left = store.cache.list(store.scope(namespace));
-      if (left.length > 0)
-        remaining.push({ resource, count: left.length, finalizers: countFinalizers(left) });
+      if (left.length === 0) continue;
+      remaining.push({ resource, count: left.length, finalizers: countFinalizers(left) });
+      if (!isPods(resource)) continue;
+      failures.push(
+        `unexpected items still remain in namespace: ${namespace} for gvr: /v1, Resource=${resource.plural}`,
+      );
+      break;
     }
     return { remaining, failures };
   }
@@ -176,6 +184,13 @@ export class NamespaceDeletion implements Controller {
     });
   }
 }
+
+const isPods = ({ group, plural }: ResourceDefinition): boolean => group === "" && plural === "pods";
+
+const podsFirst = (resources: readonly ResourceDefinition[]): readonly ResourceDefinition[] => [
+  ...resources.filter(isPods),
+  ...resources.filter((resource) => !isPods(resource)),
+];
 
 function countFinalizers(entries: readonly CacheEntry[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
