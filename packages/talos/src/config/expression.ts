@@ -6,18 +6,25 @@
  */
 import { ScalarType, type DescField, type DescMessage } from "@bufbuild/protobuf";
 import {
-  celFunction,
+  CelBudgetError,
   CelCompileError,
+  CelEntryMap,
+  CelError,
+  celFunction,
   CelFunctionTable,
   celLanguageFunctions,
   celListOf,
   celMapOf,
   celOptionalFunctions,
   celOptionalOf,
+  CelMeter,
   celTypes,
+  CelUint,
   compileCel,
+  defaultCelBudget,
   type CelObjectField,
   type CelType,
+  type CelValue,
 } from "@kontinuum/kapi";
 import { DiscoveredVolumeSpecSchema, DiskSpecSchema } from "../gen/resource/block/block_pb.ts";
 import { LinkStatusSpecSchema } from "../gen/resource/network/network_pb.ts";
@@ -134,6 +141,63 @@ const functions: Readonly<Record<ExpressionPlace, CelFunctionTable>> = {
   "OOM trigger": new CelFunctionTable([...celLanguageFunctions, ...celOptionalFunctions, multiply]),
   "OOM ranking": new CelFunctionTable([...celLanguageFunctions, ...celOptionalFunctions]),
 };
+
+/** Bytes by unit. */
+const unitBytes: Readonly<Record<string, bigint>> = Object.fromEntries(
+  ["k", "M", "G", "T", "P", "E"].flatMap((letter, index) => [
+    [`${letter === "k" ? "K" : letter}iB`, 1024n ** BigInt(index + 1)],
+    [`${letter}B`, 1000n ** BigInt(index + 1)],
+  ]),
+);
+
+/** A disk as an expression sees it. */
+export interface SelectableDisk {
+  readonly devicePath: string;
+  readonly sizeBytes: number;
+  readonly model: string;
+  readonly serial: string;
+  readonly modalias?: string;
+  readonly uuid: string;
+  readonly wwid: string;
+  readonly transport: string;
+  readonly rotational: boolean;
+  readonly readonly: boolean;
+  readonly cdrom: boolean;
+  readonly busPath: string;
+}
+
+/** Whether an expression chooses a disk that has no system on it yet; one that fails or is none chooses nothing. */
+export function selectsDisk(expression: string, candidate: SelectableDisk): boolean {
+  if (expressionError(expression, "disk") !== undefined) return false;
+  const program = compileCel(expression, { variables: variables.disk, functions: functions.disk });
+  const fields: Readonly<Record<string, CelValue>> = {
+    size: new CelUint(BigInt(candidate.sizeBytes)),
+    io_size: new CelUint(512n),
+    sector_size: new CelUint(512n),
+    readonly: candidate.readonly,
+    model: candidate.model,
+    serial: candidate.serial,
+    modalias: candidate.modalias ?? "",
+    wwid: candidate.wwid,
+    bus_path: candidate.busPath,
+    sub_system: "/sys/class/block",
+    transport: candidate.transport,
+    rotational: candidate.rotational,
+    cdrom: candidate.cdrom,
+    dev_path: candidate.devicePath,
+    uuid: candidate.uuid,
+  };
+  const values = Object.fromEntries(
+    Object.entries(unitBytes).map(([unit, bytes]): [string, CelValue] => [unit, new CelUint(bytes)]),
+  );
+  try {
+    const disk = new CelEntryMap(Object.entries(fields));
+    return program.evaluate({ ...values, disk, system_disk: false }, new CelMeter(defaultCelBudget)) === true;
+  } catch (error) {
+    if (error instanceof CelError || error instanceof CelBudgetError) return false;
+    throw error;
+  }
+}
 
 /** What is wrong with an expression, or `undefined`: its place in the text and the reason. */
 export function expressionError(expression: string, place: ExpressionPlace): string | undefined {

@@ -2,7 +2,7 @@
  * What only the node itself can check: that there is a disk to install on, and that the Kubernetes
  * images lie in the range its Talos release supports.
  */
-import { matchesGlob } from "./expression.ts";
+import { matchesGlob, selectsDisk } from "./expression.ts";
 import { textOf, type MachineConfigFacts } from "./machine-config-facts.ts";
 import type { DiskSelector } from "./machine-config-options.ts";
 import { kubernetesRange, parseVersionContract } from "./version-contract.ts";
@@ -70,14 +70,10 @@ export function installDisk<D extends CandidateDisk>(
     const { diskSelector } = install;
     return disks.find((disk) => matchesSelector(disk, diskSelector));
   }
-  const named = install.disk ?? namedDisk(install.diskExpression);
-  if (named !== undefined) return disks.find(({ devicePath }) => devicePath === named);
+  const { disk, diskExpression } = install;
+  if (disk !== undefined) return disks.find(({ devicePath }) => devicePath === disk);
+  if (diskExpression !== undefined) return disks.find((candidate) => selectsDisk(diskExpression, candidate));
   return disks.find(isInstallable);
-}
-
-/** `disk.dev_path == "…"`, the expression a plain disk name becomes in contract 1.14. */
-function namedDisk(expression: string | undefined): string | undefined {
-  return /^disk\.dev_path == "([^"\\]+)"$/.exec(expression ?? "")?.[1];
 }
 
 function isInstallable(disk: CandidateDisk): boolean {

@@ -6,6 +6,7 @@ import { describe, test } from "node:test";
 import fc from "fast-check";
 import { parseSecretsBundle } from "../pki/secrets-bundle.ts";
 import { official, officialFiles } from "../testing/official.ts";
+import { selectsDisk } from "./expression.ts";
 import { generateMachineConfig } from "./generate-machine-config.ts";
 import { readMachineConfig } from "./machine-config-facts.ts";
 import type { MachineConfigOptions } from "./machine-config-options.ts";
@@ -521,6 +522,21 @@ describe("what only the node knows", () => {
     ]) {
       assert.match(nodeErrors({ install: { diskSelector } }, [disk({})]).join(), /matches no disk/);
     }
+  });
+
+  test("an expression chooses the disk, by what is known of it", () => {
+    const disks = [
+      disk({ cdrom: true, devicePath: "/dev/sr0" }),
+      disk({ transport: "nvme", devicePath: "/dev/nvme0n1" }),
+    ];
+    const chosen = (match: string): string | undefined =>
+      disks.find((candidate) => selectsDisk(match, candidate))?.devicePath;
+    assert.equal(chosen('disk.dev_path == "/dev/nvme0n1"'), "/dev/nvme0n1");
+    assert.equal(chosen('disk.size >= 99u * GB && !disk.cdrom && glob("WDC*", disk.model)'), "/dev/nvme0n1");
+    assert.equal(chosen("disk.cdrom"), "/dev/sr0");
+    assert.equal(chosen("disk.size > 1u * TiB"), undefined);
+    assert.equal(chosen("disk.size > 1u / 0u"), undefined, "one that fails chooses nothing");
+    assert.equal(chosen("disk."), undefined, "nor does one that is none");
   });
 
   test("Kubernetes must lie in the release's range", () => {
