@@ -33,6 +33,21 @@ describe("objects", { skip }, () => {
     );
   });
 
+  test("streams into pods are refused in words kubectl repeats", async () => {
+    await c.ok([...n, "run", "streams", "--image=i"]);
+    for (const args of [
+      ["exec", "streams", "--", "ls"],
+      ["attach", "streams"],
+    ]) {
+      const ran = await c.k([...n, ...args]);
+      assert.equal(ran.code, 1);
+      assert.match(
+        ran.stderr,
+        /Error from server \(NotFound\): the server could not find the requested resource/,
+      );
+    }
+  });
+
   test("K015 optimistic lock", async () => {
     await c.ok([...n, "create", "cm", "k15", "--from-literal=x=1"]);
     const yaml = await c.ok([...n, "get", "cm", "k15", "-o", "yaml"]);

@@ -16,6 +16,9 @@ const tokenProtocol = "base64url.bearer.authorization.k8s.io.";
 /** Frames a client may send: none are expected. */
 const maxPayload = 4096;
 
+/** Subresources that clients open streams into. */
+const streams: ReadonlySet<string> = new Set(["exec", "attach", "portforward", "proxy"]);
+
 /** Serves upgraded watches. */
 export class WebSocketWatches {
   readonly #server = new WebSocketServer({
@@ -71,6 +74,8 @@ export class WebSocketWatches {
     if (token !== undefined && protocols.length < 2) {
       return response.refuse(400, "a token sub-protocol needs another sub-protocol to be chosen\n");
     }
+    // Streams into pods are not served: the pipeline says so in the words clients know, after asking who it is.
+    if (context.info.isResource && streams.has(context.info.subresource)) return run(context);
     if (
       String(request.headers.upgrade).toLowerCase() !== "websocket" ||
       context.info.verb !== "watch" ||
