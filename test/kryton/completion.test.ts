@@ -63,7 +63,7 @@ test("bash", { skip: skipUnless(bash) }, async () => {
   assert.match(files.stdout, /hostname/);
 });
 
-test("zsh", { skip: typeof zsh === "string" ? false : zsh.missing }, async () => {
+test("zsh", { skip: skipUnless(zsh) }, async () => {
   const text = await script("zsh");
   const ask = `autoload -U compinit; compinit -D; eval "$1"; setopt KSH_ARRAYS SH_WORD_SPLIT; ${bashAsk.replaceAll("[[ $2 ==", "[[ $2 =")}`;
   for (const one of cases) {
@@ -77,7 +77,7 @@ test("zsh", { skip: typeof zsh === "string" ? false : zsh.missing }, async () =>
   }
 });
 
-test("fish", { skip: typeof fish === "string" ? false : fish.missing }, async () => {
+test("fish", { skip: skipUnless(fish) }, async () => {
   const text = await script("fish");
   for (const one of cases) {
     const { stdout } = await run("fish", [
