@@ -65,6 +65,8 @@ export class NodeEnding {
   async goDark(stage: NodeStage): Promise<void> {
     const { cluster } = this.#parts.node;
     this.#parts.state.isCriUp = false;
+    // Streams end in an orderly way first: who waits for an event of this end still hears it.
+    this.#parts.state.endStreams();
     await this.#parts.access.close();
     await cluster?.leave(this.#parts.node);
     this.#forgetBootstrap();

@@ -154,13 +154,18 @@ export class NodeState {
     this.setStage("booting");
   }
 
+  /** Ends every watch: the node is going down. */
+  endStreams(): void {
+    this.resources.close();
+    this.events.close();
+  }
+
   /** Nothing runs any more. */
   goDark(stage: NodeStage): void {
     this.cluster = undefined;
     this.config = undefined;
     this.#services.clear();
-    this.resources.close();
-    this.events.close();
+    this.endStreams();
     this.setStage(stage);
   }
 
