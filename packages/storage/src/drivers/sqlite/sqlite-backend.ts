@@ -33,7 +33,7 @@ import { bytes, columns, decodePair, integer, scalar } from "./rows.ts";
 import { isDeviceFailure, sqliteFault } from "./sqlite-faults.ts";
 import { Statements } from "./statements.ts";
 import { Sweeper } from "./sweeper.ts";
-import { WalFlush } from "./wal-flush.ts";
+import { WalFlush, type StartFlush } from "./wal-flush.ts";
 
 /** Bytes of values after which a page of the log ends, at the end of a revision. */
 const logPageBytes = 4 * 1024 * 1024;
@@ -61,18 +61,18 @@ export class SqliteBackend implements Backend {
   #broken: unknown;
   #loading = false;
 
-  /** Opens the file, creating it when it does not exist. */
-  static open(path: string, edges: Edges): SqliteBackend {
-    return new SqliteBackend(canonicalPath(resolve(path)), edges);
+  /** Opens the file, creating it when it does not exist. `flush` makes a file durable; by default the system's own. */
+  static open(path: string, edges: Edges, flush?: StartFlush): SqliteBackend {
+    return new SqliteBackend(canonicalPath(resolve(path)), edges, flush);
   }
 
-  private constructor(path: string, edges: Edges) {
+  private constructor(path: string, edges: Edges, flush?: StartFlush) {
     this.#path = path;
     this.#db = openDatabase(path);
     this.#sql = new Statements(this.#db);
     this.#sweeper = new Sweeper(this.#db, this.#sql, edges.clock);
     this.#deadlines = new LeaseDeadlines(edges.clock);
-    this.#flushes = new WalFlush(path);
+    this.#flushes = new WalFlush(path, flush);
     this.#revision = this.#meta("revision");
     this.#durable = this.#revision;
     this.#compactRevision = this.#meta("compact");
@@ -139,10 +139,7 @@ export class SqliteBackend implements Backend {
   }
 
   async write(_needs: Needs, work: (session: Session) => void): Promise<void> {
-    if (this.#broken !== undefined || this.#flushes.failed)
-      throw fault("lost", `the disk of ${this.#path} failed earlier: check it and restart`, {
-        cause: this.#broken,
-      });
+    this.#refuseBroken();
     if (this.#loading) throw fault("overloaded", "the store is being restored: try again when it is done");
     const revision = this.#revision;
     const lastId = this.#lastId;
@@ -164,15 +161,10 @@ export class SqliteBackend implements Backend {
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
       throw sqliteFault(error, this.#path);
     }
-    if (began) await this.#flush();
+    if (began) await this.#flushes.flush();
+    // In one step: a watch that was told of a revision without its changes would take them for delivered.
+    this.#durable = this.#revision;
     if (group.length > 0) this.#listener?.(group);
-  }
-
-  /** Everything committed so far becomes durable. */
-  async #flush(): Promise<void> {
-    const revision = this.#revision;
-    await this.#flushes.flush();
-    this.#durable = Math.max(this.#durable, revision);
   }
 
   async log(request: { from: Revision; span: Span; prevKv: boolean; limit: number }): Promise<LogPage> {
@@ -213,18 +205,21 @@ export class SqliteBackend implements Backend {
 
   async setCompact(revision: Revision): Promise<void> {
     if (revision <= this.#compactRevision) return;
+    this.#refuseBroken();
     this.#guard(() => this.#setMeta("compact", revision));
-    await this.#flush();
+    await this.#flushes.flush();
     this.#compactRevision = Math.max(this.#compactRevision, revision);
   }
 
   async sweep(budgetMs: number): Promise<boolean> {
+    this.#refuseBroken();
     return this.#guard(() => this.#sweeper.sweep(this.#compactRevision, budgetMs));
   }
 
   /** Folds the write-ahead log into the file and cuts it off. */
   async shrink(): Promise<void> {
     await this.#flushes.settled();
+    this.#refuseBroken();
     this.#guard(() => this.#db.exec("PRAGMA wal_checkpoint(TRUNCATE)"));
   }
 
@@ -274,7 +269,8 @@ export class SqliteBackend implements Backend {
       this.#db.exec("COMMIT");
       this.#revision = revision;
       this.#compactRevision = revision;
-      await this.#flush();
+      await this.#flushes.flush();
+      this.#durable = revision;
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
       throw sqliteFault(error, this.#path);
@@ -446,6 +442,14 @@ export class SqliteBackend implements Backend {
 
   #setMeta(name: string, value: number): void {
     this.#sql.get(this.#sql.setMeta).run(value, name);
+  }
+
+  /** On a device that failed nothing is changed any more: the log must not be folded into the file when what it holds is not known. */
+  #refuseBroken(): void {
+    if (this.#broken === undefined && !this.#flushes.failed) return;
+    throw fault("lost", `the disk of ${this.#path} failed earlier: check it and restart`, {
+      cause: this.#broken,
+    });
   }
 
   #guard<T>(work: () => T): T {

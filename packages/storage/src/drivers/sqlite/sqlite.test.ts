@@ -108,26 +108,8 @@ test("a group that failed half way leaves nothing behind, not even in memory", a
 test("what is committed and not flushed yet shows to nobody; after a failed flush, what was flushed does", async () => {
   const folder = await mkdtemp(join(scratchRoot, "storage-flush-"));
   const backend = SqliteBackend.open(join(folder, "a.db"), systemEdges());
-  const none = { scans: [], leases: [], leaseKeys: [] };
-  const span = pointSpan(Buffer.from("/a"));
   const scan = { span, revision: 0, limit: 0 };
-  const write = (revision: number): Promise<void> =>
-    backend.write(none, (session) => {
-      session.putLease(BigInt(revision), 60);
-      session.apply([
-        {
-          type: "put",
-          kv: {
-            key: span.start,
-            value: Buffer.from(`at ${revision}`),
-            createRevision: 2,
-            modRevision: revision,
-            version: revision - 1,
-            lease: 0n,
-          },
-        },
-      ]);
-    });
+  const write = (revision: number): Promise<void> => writeAt(backend, revision);
   const published: number[] = [];
   backend.onCommit((changes) => published.push(...(changes ?? []).map(({ kv }) => kv.modRevision)));
 
@@ -157,6 +139,74 @@ test("what is committed and not flushed yet shows to nobody; after a failed flus
   await backend.close();
   await rm(folder, { recursive: true });
 });
+
+test("a compaction next to a write: one flush after the other, and a revision is known together with its changes", async () => {
+  const folder = await mkdtemp(join(scratchRoot, "storage-flush-order-"));
+  const asked: ((error: Error | null) => void)[] = [];
+  const backend = SqliteBackend.open(join(folder, "a.db"), systemEdges(), (_file, done) => asked.push(done));
+  const seen: unknown[] = [];
+  backend.onCommit((changes) => seen.push([backend.known.revision, changes?.length]));
+
+  const writing = writeAt(backend, 2);
+  const compacting = backend.setCompact(1);
+  assert.equal(asked.length, 1);
+  asked.shift()?.(null);
+  await writing;
+  assert.deepEqual([seen, backend.known], [[[2, 1]], { revision: 2, compactRevision: 0 }]);
+  assert.equal(asked.length, 1);
+  // The flush of the compaction covers this commit too, and does not show it before its own.
+  const next = writeAt(backend, 3);
+  asked.shift()?.(null);
+  await compacting;
+  assert.deepEqual([seen.length, backend.known], [1, { revision: 2, compactRevision: 1 }]);
+  asked.shift()?.(null);
+  await next;
+  assert.deepEqual(seen[1], [3, 1]);
+  await backend.close();
+  await rm(folder, { recursive: true });
+});
+
+test("after a flush that failed no other one is tried: it could succeed and mean nothing", async () => {
+  const folder = await mkdtemp(join(scratchRoot, "storage-flush-failed-"));
+  const asked: ((error: Error | null) => void)[] = [];
+  const backend = SqliteBackend.open(join(folder, "a.db"), systemEdges(), (_file, done) => asked.push(done));
+  const lost = (error: unknown): boolean => isCoded(error, "unavailable");
+  const refused = Promise.all([
+    assert.rejects(writeAt(backend, 2), lost),
+    assert.rejects(backend.setCompact(1), lost),
+  ]);
+  asked.shift()?.(new Error("EIO"));
+  await refused;
+  await assert.rejects(backend.setCompact(1), lost);
+  await assert.rejects(backend.sweep(1), lost);
+  await assert.rejects(backend.shrink(), lost);
+  assert.deepEqual([asked.length, backend.known], [0, { revision: 1, compactRevision: 0 }]);
+  assert.equal((await backend.scan({ span, revision: 0, limit: 0 })).count, 0);
+  await backend.close();
+  await rm(folder, { recursive: true });
+});
+
+const span = pointSpan(Buffer.from("/a"));
+
+/** Writes a lease and a pair as one transaction of that revision. */
+function writeAt(backend: SqliteBackend, revision: number): Promise<void> {
+  return backend.write({ scans: [], leases: [], leaseKeys: [] }, (session) => {
+    session.putLease(BigInt(revision), 60);
+    session.apply([
+      {
+        type: "put",
+        kv: {
+          key: span.start,
+          value: Buffer.from(`at ${revision}`),
+          createRevision: 2,
+          modRevision: revision,
+          version: revision - 1,
+          lease: 0n,
+        },
+      },
+    ]);
+  });
+}
 
 /** Puts something that cannot be flushed in the place of this process's newest descriptor of a file. */
 function loseFile(name: string): void {
