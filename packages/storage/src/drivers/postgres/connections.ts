@@ -43,23 +43,56 @@ export const planSettings = `SET jit = off; SET plan_cache_mode = force_generic_
 /** The pool for reads, of the server that is used at the time. */
 export function readPool(servers: Servers): pg.Pool {
   const pool = new pg.Pool({
-    Client: class extends pg.Client {
-      constructor() {
-        super(clientOptions(servers.current));
-      }
-    },
+    Client: clientOf(servers),
     connectionTimeoutMillis: connectTimeoutMs,
     max: readConnections,
     idleTimeoutMillis: 60_000,
-    onConnect: async (client) => {
-      await servers.checkPrimary(client);
-      await client.query(planSettings);
-    },
   });
   // A connection that breaks while idle is replaced by the pool; who uses one sees the error itself.
   pool.on("error", () => {});
   pool.on("connect", (client) => client.on("error", () => {}));
   return pool;
+}
+
+/**
+ * What the pool connects with: the server is checked and set up as a part of connecting, so that the time limit of connecting
+ * holds for it. (The pool's own hook for that waits without end when the connection breaks inside it.)
+ */
+function clientOf(servers: Servers): new () => pg.Client {
+  return class extends pg.Client {
+    constructor() {
+      super(clientOptions(servers.current));
+    }
+
+    override connect(): Promise<pg.Client>;
+    override connect(callback: (error: Error) => void): void;
+    override connect(callback?: (error: Error) => void): Promise<pg.Client> | void {
+      if (!callback) return this.#connect();
+      void this.#connectFor(callback);
+    }
+
+    async #connectFor(callback: (error: Error) => void): Promise<void> {
+      try {
+        await this.#connect();
+      } catch (error) {
+        return callback(error instanceof Error ? error : new Error(String(error)));
+      }
+      // Without an error the pool's callback takes nothing; its type does not say so.
+      Reflect.apply(callback, undefined, []);
+    }
+
+    async #connect(): Promise<pg.Client> {
+      await super.connect();
+      try {
+        await servers.checkPrimary(this);
+        await this.query(planSettings);
+        return this;
+      } catch (error) {
+        void this.end().catch(() => {});
+        throw error;
+      }
+    }
+  };
 }
 
 /** A connection of its own to the primary. A server that is none, or not there, is given up for the next one. */
@@ -73,7 +106,8 @@ export async function connect(servers: Servers, options: pg.ClientConfig = {}): 
     return client;
   } catch (error) {
     servers.lost(url);
-    await client.end().catch(() => {});
+    // Not waited for: a connection that broke may never say that it has ended.
+    void client.end().catch(() => {});
     throw error;
   }
 }
