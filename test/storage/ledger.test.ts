@@ -74,11 +74,6 @@ const ledger: readonly (readonly [string, string, string])[] = [
     "a standby takes over in the middle of writes",
   ],
   [
-    "a fail-over that loses writes is not hidden",
-    "test/storage/postgres-failover.test.ts",
-    "a standby that lacks acknowledged writes",
-  ],
-  [
     "reads are linearizable across replicas",
     `${contract}/range.contract.ts`,
     "a read that starts after a write was acknowledged sees it",
