@@ -154,10 +154,7 @@ test("what is not https, lies, or is gone publishes nothing", { skip }, async ()
   }
   const wrong = await fetchImage(dir, ["--url", `${base}/image.qcow2`, "--sha256", "0".repeat(64)]);
   assert.match(wrong.err, /nothing was kept/);
-  assert.deepEqual(
-    (await readdir(dir)).filter((name) => !name.startsWith(".")),
-    [],
-  );
+  assert.deepEqual(await readdir(dir), []);
   const plain = await fetchImage(dir, ["--url", base.replace("https", "http"), "--sha256", digest]);
   assert.equal(plain.status, 1);
 });

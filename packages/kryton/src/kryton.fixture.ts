@@ -168,7 +168,7 @@ export function bearer(token: string): Record<string, string> {
 /** Waits until `check` answers something, looking again every few milliseconds. */
 export async function until<T>(
   check: () => Promise<T | undefined> | T | undefined,
-  limitMs = 5_000,
+  limitMs = 30_000,
 ): Promise<T> {
   const deadline = performance.now() + limitMs;
   for (;;) {

@@ -156,6 +156,10 @@ export class ArtifactStore {
       try {
         await this.#receive(file, request, stop);
         await file.sync();
+      } catch (error) {
+        // What holds nothing is nothing to go on from.
+        if ((await file.stat()).size === 0) await unlink(partial);
+        throw error;
       } finally {
         await file.close();
       }

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { z } from "zod";
 import { bearer, machineBody, start, type Answered, type Fixture } from "../kryton.fixture.ts";
@@ -81,13 +83,51 @@ test("unknown paths are 401 before they are 404, and 405 names the methods", asy
   assert.equal((await api.call("HEAD", "/healthz")).status, 200);
 });
 
-test("failed sign-ins are limited per address, with Retry-After, and never lock a good key out of its streams", async () => {
-  await using api = await start({ keys: { good: { role: "viewer", projects: ["*"] } } });
+test("failed sign-ins are limited per address, with Retry-After, and lock nobody out whose key has worked", async () => {
+  await using api = await start({
+    keys: { good: { role: "viewer", projects: ["*"] }, late: { role: "viewer", projects: ["*"] } },
+  });
+  const me = (token: string): Promise<Answered> => api.call("GET", "/api/v1/me", undefined, bearer(token));
+  assert.equal((await me("good")).status, 200);
   let last: Answered | undefined;
-  for (let i = 0; i < 25; i++) last = await api.call("GET", "/api/v1/me", undefined, bearer(`guess-${i}`));
+  for (let i = 0; i < 25; i++) last = await me(`guess-${i}`);
   assert.equal(last?.status, 429);
   assert.ok(Number(last.headers.get("retry-after")) >= 1);
+  assert.equal((await me("good")).status, 200, "a key that worked works on, whoever else shares its address");
+  assert.equal((await me("late")).status, 429, "what has not worked yet waits like a guess");
   assert.equal((await api.call("GET", "/healthz")).status, 200);
+});
+
+test("a proxy that forwards people without a name is not taken for one that guesses", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "kryton-proxy-"));
+  const secretFile = join(directory, "secret");
+  await writeFile(secretFile, "shared");
+  await using api = await start({
+    env: { KRYTON_AUTH_MODE: "proxy", KRYTON_TRUST_PROXY: "true", KRYTON_PROXY_SECRET_FILE: secretFile },
+  });
+  const ask = (headers: Record<string, string>, secret = "shared"): Promise<Answered> =>
+    api.call("GET", "/api/v1/me", undefined, { "x-kryton-proxy-secret": secret, ...headers });
+  const person = { "x-kryton-user": "ann", "x-kryton-role": "viewer", "x-kryton-projects": "default" };
+  assert.equal((await ask(person)).status, 200);
+  for (let i = 0; i < 25; i++) assert.equal((await ask({})).status, 401);
+  assert.equal((await ask(person)).status, 200);
+  for (let i = 0; i < 25; i++) await ask(person, `guess-${i}`);
+  assert.equal((await ask(person, "one more")).status, 429);
+  await rm(directory, { recursive: true });
+});
+
+test("no answer names a project that is not the caller's", async () => {
+  const text = await readFile(new URL("../../access-ledger.json", import.meta.url), "utf8");
+  await using api = await start({
+    env: { KRYTON_PROJECTS: "ci,hidden-one" },
+    keys: { mine: { role: "operator", projects: ["ci"] }, theirs: { role: "admin", projects: ["*"] } },
+  });
+  await api.machine("quiet", { project: "hidden-one" }, bearer("theirs"));
+  for (const { route, kind } of ledgerSchema.parse(JSON.parse(text))) {
+    if (!route.startsWith("GET ") || kind === "public" || route.endsWith("/events/stream")) continue;
+    const { text: body } = await attempt(api, route, bearer("mine"));
+    assert.doesNotMatch(body, /hidden-one|quiet/, route);
+  }
 });
 
 test("with authentication off a presented credential is 401, and nobody is locked out by it", async () => {

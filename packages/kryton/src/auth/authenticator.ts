@@ -4,6 +4,7 @@
  * `undefined` means "not authenticated" and is always answered 401: invalid credentials never fall back
  * to anything else.
  */
+import { createHash } from "node:crypto";
 import type { Principal } from "../model/principal.ts";
 
 /** What an authenticator may look at. */
@@ -40,6 +41,13 @@ export function presentsCredentials(request: AuthRequest): boolean {
   return (
     request.header("authorization") !== undefined || request.header("x-kryton-proxy-secret") !== undefined
   );
+}
+
+/** A digest of what a caller shows, to know it again; it cannot be turned back. Empty when it shows nothing. */
+export function credentialDigest(request: AuthRequest): string {
+  if (!presentsCredentials(request)) return "";
+  const shown = [request.header("authorization"), request.header("x-kryton-proxy-secret")];
+  return createHash("sha256").update(JSON.stringify(shown)).digest("base64");
 }
 
 /** The token of an `Authorization: Bearer` header, or `undefined`. */

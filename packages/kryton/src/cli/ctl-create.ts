@@ -41,7 +41,7 @@ export interface CreateFlags {
   readonly dockurExtraDisks?: string | undefined;
   readonly dockurAudio?: boolean | undefined;
   readonly dockurSecureBoot?: boolean | undefined;
-  readonly dockurAutologin: boolean;
+  readonly dockurNoAutologin?: boolean | undefined;
   /** Texts of {@link dockurTexts}, by body field. */
   readonly dockur: Readonly<Record<string, string>>;
 }
@@ -93,7 +93,7 @@ export async function createBody(name: string, flags: CreateFlags, io: Io): Prom
   }
   if (flags.dockurAudio) dockur["audio"] = true;
   if (flags.dockurSecureBoot) dockur["secureBoot"] = true;
-  if (!flags.dockurAutologin) dockur["autologin"] = false;
+  if (flags.dockurNoAutologin) dockur["autologin"] = false;
   const labels = labelsOf(flags.label, io);
   return {
     project: flags.project,

@@ -68,8 +68,7 @@ function addCreate(program: Command, context: Context): void {
     .option("--dockur-extra-disks <GiB,…>", "extra disks")
     .option("--dockur-audio", "audio device")
     .option("--dockur-secure-boot", "secure boot and TPM")
-    .option("--no-dockur-autologin", "ask for the password at the console")
-    .addOption(new Option("--dockur-no-autologin").hideHelp())
+    .option("--dockur-no-autologin", "ask for the password at the console")
     .addOption(context.wait())
     .addOption(context.timeout())
     .addOption(context.output())
@@ -89,8 +88,7 @@ function addCreate(program: Command, context: Context): void {
         return typeof value === "string" ? [[field, value]] : [];
       }),
     );
-    const autologin = options.dockurAutologin && given["dockurNoAutologin"] !== true;
-    const body = await createBody(name, { ...options, dockurAutologin: autologin, dockur }, io);
+    const body = await createBody(name, { ...options, dockur }, io);
     const answer = await target.call("POST", "/api/v1/machines", body);
     const settled = options.wait ? await context.settle(answer, options.project, options.timeout) : answer;
     target.finish(settled, context.show(options.output, columns.machines));

@@ -12,7 +12,7 @@ import { builtInCatalog, loadCatalog } from "../catalog/catalog.ts";
 import type { CatalogImage } from "../model/image.ts";
 import { renderCloudConfig } from "../model/initialization.ts";
 import { normalizeFlags } from "./flag-syntax.ts";
-import type { Io } from "./io.ts";
+import { processStreams, type Io } from "./io.ts";
 import { refuseOldNode } from "./node-version.ts";
 import { ProgressLine } from "./progress-line.ts";
 
@@ -226,8 +226,7 @@ if (import.meta.main) {
   process.exitCode = await krytonImage(
     process.argv.slice(2),
     {
-      out: (text) => void process.stdout.write(text),
-      err: (text) => void process.stderr.write(text),
+      ...processStreams("kryton-image"),
       env: process.env,
       random: edges.random,
     },

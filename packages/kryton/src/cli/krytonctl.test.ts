@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { open, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -146,4 +148,33 @@ test("usage mistakes are 2, lost connections 1, help 0", async () => {
   const token = (await run(env, "generate-token")).out.trim();
   assert.equal(token.length, 43);
   assert.equal((await run(env, "hash-token", token)).out.trim(), hashToken(token));
+});
+
+test("an output that goes away or is full ends the programs with one line at most", async () => {
+  for (const name of ["krytonctl", "kryton-image"]) {
+    const program = new URL(`../../../../bin/${name}`, import.meta.url).pathname;
+    const run = async (stdout: "pipe" | number): Promise<{ status: number; errors: string }> => {
+      const child = spawn(program, ["help"], { stdio: ["ignore", stdout, "pipe"] });
+      child.stdout?.destroy();
+      let errors = "";
+      child.stderr?.setEncoding("utf8").on("data", (text: string) => (errors += text));
+      const [status] = await once(child, "close");
+      return { status, errors };
+    };
+    assert.deepEqual(await run("pipe"), { status: 141, errors: "" }, `${name} | true`);
+    const full = await open("/dev/full", "w");
+    const filled = await run(full.fd);
+    await full.close();
+    assert.equal(filled.status, 1);
+    assert.match(filled.errors, /^[a-z-]+: standard output cannot be written: ENOSPC.*\n$/, name);
+  }
+});
+
+test("switches take a value as well", async () => {
+  await using api = await start();
+  const env = { KRYTON_URL: api.url };
+  const name = ["create", "x", "--image", "windows-11-pro"];
+  const created = await run(env, ...name, "-dockur-audio=true", "--dockur-secure-boot=false", "--wait=f");
+  assert.deepEqual(JSON.parse(created.out).spec.dockur, { audio: true }, created.err);
+  assert.equal((await run(env, "list", "--all=perhaps")).status, 2);
 });

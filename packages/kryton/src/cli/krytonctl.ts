@@ -10,7 +10,7 @@ import { messageOf, systemRandom } from "@kontinuum/std";
 import { buildProgram } from "./ctl-commands.ts";
 import { normalizeFlags } from "./flag-syntax.ts";
 import { refuseOldNode } from "./node-version.ts";
-import { ExitWith, type Io } from "./io.ts";
+import { ExitWith, processStreams, type Io } from "./io.ts";
 
 /** Runs one command; the result is the exit status. */
 export async function krytonctl(args: readonly string[], io: Io): Promise<number> {
@@ -37,8 +37,7 @@ export async function krytonctl(args: readonly string[], io: Io): Promise<number
 if (import.meta.main) {
   refuseOldNode("krytonctl");
   process.exitCode = await krytonctl(process.argv.slice(2), {
-    out: (text) => void process.stdout.write(text),
-    err: (text) => void process.stderr.write(text),
+    ...processStreams("krytonctl"),
     env: process.env,
     random: systemRandom,
   });

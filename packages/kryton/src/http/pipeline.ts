@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { messageOf, type Edges } from "@kontinuum/std";
-import { presentsCredentials, type Authenticator, type AuthRequest } from "../auth/authenticator.ts";
+import { credentialDigest, type Authenticator, type AuthRequest } from "../auth/authenticator.ts";
 import type { FailureLimit } from "../auth/failure-limit.ts";
 import type { CookieSetter, Tickets } from "../auth/tickets.ts";
 import { invalidRequest, KrytonError } from "../model/errors.ts";
@@ -134,22 +134,24 @@ export class Pipeline {
     if (isOff) guardLoopback(incoming, allowedHosts);
     const address = incoming.socket.remoteAddress ?? "";
     const asked = authRequest(incoming);
+    const credential = isOff ? "" : credentialDigest(asked);
     let principal: Principal | undefined;
     if (incoming.headers.authorization === undefined) {
       principal = await tickets.admit(incoming, queryOf(incoming), setCookie);
     }
     if (!principal) {
-      const wait = failures.waitMs(address);
+      const wait = failures.waitMs(address, credential);
       if (wait > 0) {
         throw new KrytonError("RATE_LIMITED", "too many failed sign-ins from this address", {
           retryAfterMs: wait,
         });
       }
       principal = await authenticator.authenticate(asked);
+      if (principal && credential !== "") failures.worked(credential);
     }
     if (!principal) {
       // Asking without credentials is no guess; presenting wrong ones is, where there are right ones.
-      if (!isOff && presentsCredentials(asked)) failures.failed(address);
+      if (credential !== "") failures.failed(address, credential);
       edges.log.warn("sign-in failed", { request_id: requestId, address, path: pathOf(incoming) });
       throw new KrytonError("UNAUTHORIZED", "unauthorized", {
         hint: isOff
