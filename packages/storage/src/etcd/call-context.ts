@@ -4,6 +4,7 @@
 import type { IncomingHttpHeaders } from "node:http2";
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import { createContextValues, type HandlerContext } from "@connectrpc/connect";
+import type { Deadline } from "./deadline.ts";
 
 /** The context of a direct call. */
 export class CallContext implements HandlerContext {
@@ -13,16 +14,19 @@ export class CallContext implements HandlerContext {
   readonly requestMethod = "POST";
   readonly protocolName = "grpc";
   readonly #headers: IncomingHttpHeaders;
+  readonly #deadline: Deadline;
 
   constructor(
     { service, method }: { readonly service: DescService; readonly method: DescMethod },
     headers: IncomingHttpHeaders,
     signal: AbortSignal,
+    deadline: Deadline,
   ) {
     this.service = service;
     this.method = method;
     this.#headers = headers;
     this.signal = signal;
+    this.#deadline = deadline;
   }
 
   get requestHeader(): Headers {
@@ -48,7 +52,7 @@ export class CallContext implements HandlerContext {
     return `/${this.service.typeName}/${this.method.name}`;
   }
 
-  timeoutMs(): undefined {
-    return undefined;
+  timeoutMs(): number | undefined {
+    return this.#deadline.leftMs();
   }
 }

@@ -2,6 +2,7 @@
  * Messages of a gRPC call as bytes: a flag that says whether it is compressed (never, here), four bytes of length, the
  * message ("Length-Prefixed-Message" in gRPC's public document "gRPC over HTTP2").
  */
+import { fromBinary, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 
 const prefixBytes = 5;
@@ -16,6 +17,21 @@ export function framed(message: Uint8Array): Buffer {
   frame.writeUInt32BE(message.length, 1);
   frame.set(message, prefixBytes);
   return frame;
+}
+
+/** The message of some bytes. Fails with `InvalidArgument` when they are none. */
+export function decoded<D extends DescMessage>(schema: D, bytes: Uint8Array): MessageShape<D> {
+  try {
+    return fromBinary(schema, bytes);
+  } catch (cause) {
+    throw new ConnectError(
+      "the message cannot be decoded",
+      Code.InvalidArgument,
+      undefined,
+      undefined,
+      cause,
+    );
+  }
 }
 
 /** Collects the body of a unary call: exactly one message of at most `maxBytes`. */

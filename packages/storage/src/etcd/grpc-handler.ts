@@ -1,15 +1,13 @@
 /**
  * gRPC routes as a handler of Node's HTTP/2: unary calls and streams of both sides straight from the HTTP/2 stream to the
  * implementation, everything else (one-sided streams, compressed requests, other protocols) through connect's adapter. Both
- * run the same implementations: a direct call costs a third of what it costs through the adapter, and means the same.
- *
- * What a direct call leaves to its client: the deadline. A client that gives up resets the stream, which aborts the call's
- * signal. An implementation's own response headers are not sent; none sets any.
+ * run the same implementations: a direct call costs a third of what it costs through the adapter, and means the same. A call whose
+ * deadline is over is answered so; that, and a client that resets its stream, abort the call's signal. An implementation's own
+ * response headers are not sent; none sets any.
  */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import {
   create,
-  fromBinary,
   toBinary,
   type DescMethodUnary,
   type DescService,
@@ -26,12 +24,16 @@ import {
 } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { CallContext } from "./call-context.ts";
-import { serveStream, type StreamMethod } from "./stream-server.ts";
-import { contentType, framed, UnaryBody } from "./frames.ts";
-import { refuse, succeeded, type SetTrailers } from "./wire-status.ts";
+import { Deadline } from "./deadline.ts";
+import { contentType, decoded, framed, UnaryBody } from "./frames.ts";
+import { serveStream, type CallFrame, type StreamMethod } from "./stream-server.ts";
+import { failed, refuse, succeeded, type SetTrailers } from "./wire-status.ts";
 
 /** Bytes of one request message unless the service says otherwise; gRPC's own default. */
 const defaultMaxBytes = 4 * 1024 * 1024;
+
+/** Characters of an unknown method's path that are repeated in its answer. */
+const maxPathChars = 200;
 
 /** A handler for requests whose content type is gRPC's. */
 export type GrpcHandler = ReturnType<typeof connectNodeAdapter>;
@@ -58,17 +60,35 @@ export function grpcHandler(
     grpc: true,
     connect: false,
     grpcWeb: false,
+    fallback: unknown,
   });
   return (request, response) => {
     if (!("stream" in request) || !isPlain(request.headers)) return void adapter(request, response);
     const { stream, headers, url } = request;
     const trailers: SetTrailers = (all) => response.addTrailers(all);
     const [call, long] = [unary.get(url), streams.get(url)];
-    if (call) serve(call, stream, headers, trailers);
-    else if (long) serveStream(long, stream, headers, trailers);
-    else adapter(request, response);
+    if (!call && !long) return void adapter(request, response);
+    stream.on("error", () => {});
+    let deadline;
+    try {
+      deadline = new Deadline(headers);
+    } catch (error) {
+      return refuse(stream, error);
+    }
+    if (call) serve(call, stream, { headers, trailers, deadline });
+    else if (long) serveStream(long, stream, { headers, trailers, deadline });
   };
 }
+
+/** Answers for a method that nobody serves. */
+const unknown: GrpcHandler = (request, response) => {
+  const path = (request.url ?? "").slice(0, maxPathChars);
+  response.writeHead(200, {
+    "content-type": contentType,
+    ...failed(new ConnectError(`unknown method ${path}`, Code.Unimplemented)),
+  });
+  response.end();
+};
 
 /** A router that also notes the methods that can be served directly. */
 function recorded(
@@ -112,8 +132,7 @@ function isPlain(headers: IncomingHttpHeaders): boolean {
 function serve(
   method: UnaryMethod,
   stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
-  trailers: SetTrailers,
+  { headers, trailers, deadline }: CallFrame,
 ): void {
   const body = new UnaryBody(method.maxBytes);
   const abort = new AbortController();
@@ -121,9 +140,13 @@ function serve(
   const answer = (send: () => void): void => {
     if (answered) return;
     answered = true;
+    deadline.clear();
     if (!stream.destroyed && !stream.closed) send();
   };
-  stream.on("error", () => {});
+  deadline.start((error) => {
+    answer(() => refuse(stream, error));
+    abort.abort(error);
+  });
   stream.on("data", (chunk: Buffer) => {
     try {
       if (!answered) body.add(chunk);
@@ -133,7 +156,7 @@ function serve(
   });
   stream.on("end", () => {
     if (answered) return;
-    run(method, body, new CallContext(method, headers, abort.signal)).then(
+    run(method, body, new CallContext(method, headers, abort.signal, deadline)).then(
       (reply) => answer(() => respond(stream, reply, trailers)),
       (error: unknown) => answer(() => refuse(stream, error)),
     );
@@ -141,6 +164,7 @@ function serve(
   stream.on("close", () => {
     if (!answered) abort.abort(new ConnectError("the call was given up", Code.Canceled));
     answered = true;
+    deadline.clear();
   });
 }
 
@@ -148,20 +172,6 @@ async function run(method: UnaryMethod, body: UnaryBody, context: HandlerContext
   const { input, output } = method.method;
   const reply = await method.impl(decoded(input, body.message()), context);
   return framed(toBinary(output, create(output, reply)));
-}
-
-function decoded(input: DescMessage, bytes: Uint8Array): MessageShape<DescMessage> {
-  try {
-    return fromBinary(input, bytes);
-  } catch (cause) {
-    throw new ConnectError(
-      "the message cannot be decoded",
-      Code.InvalidArgument,
-      undefined,
-      undefined,
-      cause,
-    );
-  }
 }
 
 function respond(stream: ServerHttp2Stream, reply: Buffer, trailers: SetTrailers): void {

@@ -6,6 +6,8 @@ import type { Http2Stream } from "node:http2";
 import { ConnectError } from "@connectrpc/connect";
 import { FrameSplitter } from "./frames.ts";
 
+/** What a message that waits costs beside its bytes, about. */
+const overheadBytes = 64;
 /** Bytes of messages that wait to be read before the other side is held back. */
 const maxWaitingBytes = 1024 * 1024;
 
@@ -37,7 +39,7 @@ export class IncomingMessages<T> implements AsyncIterableIterator<T, void, undef
     if (this.#ended) return;
     for (const frame of this.#splitter.add(chunk)) {
       this.#frames.push(frame);
-      this.#bytes += frame.length;
+      this.#bytes += frame.length + overheadBytes;
     }
     if (this.#bytes > maxWaitingBytes && !this.#held) {
       this.#held = true;
@@ -52,10 +54,12 @@ export class IncomingMessages<T> implements AsyncIterableIterator<T, void, undef
     this.#serve();
   }
 
-  /** Fails at once, whatever waits. */
+  /** Fails at once, whatever waits; what still comes is dropped. */
   fail(error: ConnectError): void {
     this.#ended ??= { error };
     this.#frames = [];
+    if (this.#held) this.#stream.resume();
+    this.#held = false;
     this.#serve();
   }
 
@@ -87,7 +91,7 @@ export class IncomingMessages<T> implements AsyncIterableIterator<T, void, undef
       else waiting.resolve({ done: true, value: undefined });
       return;
     }
-    this.#bytes -= frame.length;
+    this.#bytes -= frame.length + overheadBytes;
     if (this.#held && this.#bytes <= maxWaitingBytes / 2) {
       this.#held = false;
       this.#stream.resume();
@@ -101,7 +105,7 @@ export class IncomingMessages<T> implements AsyncIterableIterator<T, void, undef
 }
 
 /**
- * Sends messages until there are no more (`true`) or the stream is closed. `encode` makes the frame of each. After the stream was
+ * Sends messages until there are no more (`true`) or the stream is closed or was ended. `encode` makes the frame of each. After the stream was
  * closed this may never resolve: who makes the messages may wait for something that never comes.
  */
 export async function sendAll<T>(
@@ -111,13 +115,17 @@ export async function sendAll<T>(
 ): Promise<boolean> {
   const iterator = messages[Symbol.asyncIterator]();
   stream.once("close", () => void iterator.return?.()?.catch(() => {}));
-  while (!stream.closed && !stream.destroyed) {
+  while (!isOver(stream)) {
     const step = await iterator.next();
-    if (stream.closed || stream.destroyed) break;
+    if (isOver(stream)) break;
     if (step.done === true) return true;
     if (!stream.write(encode(step.value))) await room(stream);
   }
   return false;
+}
+
+function isOver(stream: Http2Stream): boolean {
+  return stream.closed || stream.destroyed || stream.writableEnded;
 }
 
 /** Waits until more can be written, or nothing can any more. */

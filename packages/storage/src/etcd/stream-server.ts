@@ -4,7 +4,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import {
   create,
-  fromBinary,
   toBinary,
   type DescMessage,
   type DescMethodBiDiStreaming,
@@ -15,7 +14,8 @@ import {
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { CallContext } from "./call-context.ts";
 import { IncomingMessages, sendAll } from "./message-stream.ts";
-import { contentType, framed } from "./frames.ts";
+import type { Deadline } from "./deadline.ts";
+import { contentType, decoded, framed } from "./frames.ts";
 import { succeeded, failed, refuse, type SetTrailers } from "./wire-status.ts";
 
 /** A method of streams and who implements it. */
@@ -30,21 +30,26 @@ export interface StreamMethod {
   readonly maxBytes: number;
 }
 
+/** What came with a call, and how it ends. */
+export interface CallFrame {
+  readonly headers: IncomingHttpHeaders;
+  readonly trailers: SetTrailers;
+  readonly deadline: Deadline;
+}
+
 /** Serves one stream. */
 export function serveStream(
   method: StreamMethod,
   stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
-  trailers: SetTrailers,
+  { headers, trailers, deadline }: CallFrame,
 ): void {
   const { input, output } = method.method;
   const abort = new AbortController();
   const requests = new IncomingMessages(stream, {
-    decode: (bytes) => fromBinary(input, bytes),
+    decode: (bytes) => decoded(input, bytes),
     maxBytes: method.maxBytes,
     left: () => {},
   });
-  stream.on("error", () => {});
   stream.on("data", (chunk: Buffer) => {
     try {
       requests.add(chunk);
@@ -55,6 +60,7 @@ export function serveStream(
   stream.on("end", () => requests.end());
   stream.on("close", () => {
     const error = new ConnectError("the stream was given up", Code.Canceled);
+    deadline.clear();
     abort.abort(error);
     requests.fail(error);
   });
@@ -62,22 +68,30 @@ export function serveStream(
     if (!stream.headersSent)
       stream.respond({ ":status": 200, "content-type": contentType }, { waitForTrailers: true });
   };
-  const replies = method.impl(requests, new CallContext(method, headers, abort.signal));
+  /** Ends the answer; what the client still sends is dropped. */
+  const finish = (error?: unknown): void => {
+    deadline.clear();
+    if (stream.closed || stream.destroyed || stream.writableEnded) return;
+    if (error !== undefined && !stream.headersSent) refuse(stream, error);
+    else {
+      begin();
+      trailers(error === undefined ? succeeded : failed(error));
+      stream.end();
+    }
+    requests.fail(new ConnectError("the stream is over", Code.Canceled));
+  };
+  deadline.start((error) => {
+    finish(error);
+    abort.abort(error);
+  });
+  const replies = method.impl(requests, new CallContext(method, headers, abort.signal, deadline));
   sendAll(stream, replies, (reply) => {
     begin();
     return framed(toBinary(output, create(output, reply)));
   }).then(
     (all) => {
-      if (!all) return;
-      begin();
-      trailers(succeeded);
-      stream.end();
+      if (all) finish();
     },
-    (error: unknown) => {
-      if (stream.closed || stream.destroyed) return;
-      if (!stream.headersSent) return refuse(stream, error);
-      trailers(failed(error));
-      stream.end();
-    },
+    (error: unknown) => finish(error ?? new ConnectError("no reason", Code.Internal)),
   );
 }

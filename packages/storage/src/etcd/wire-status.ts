@@ -15,7 +15,7 @@ export const succeeded: Readonly<Record<string, string>> = { "grpc-status": "0" 
 export function failed(error: unknown): Record<string, string> {
   const { code, rawMessage } =
     error instanceof ConnectError ? error : new ConnectError("internal error", Code.Internal);
-  return { "grpc-status": String(code), "grpc-message": encodeURIComponent(rawMessage) };
+  return { "grpc-status": String(code), "grpc-message": encodeURIComponent(rawMessage.toWellFormed()) };
 }
 
 /** Answers with a failure and nothing else. */
