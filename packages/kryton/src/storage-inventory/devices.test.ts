@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { judgeDevices } from "./devices.ts";
+import { judgeDevices, whyNotListed } from "./devices.ts";
 
 interface Disk {
   readonly name: string;
@@ -96,4 +96,24 @@ test("where the system's disk cannot be told, as in a container, nothing is offe
     assert.equal(reason, "cannot be told apart from the system's disk on this host");
   for (const broken of ["", "{", "[]", '{"blockdevices":7}', '{"blockdevices":[null,{"type":"disk"}]}'])
     assert.ok(judgeDevices(broken).every(({ blocked }) => blocked));
+});
+
+test("a device that is named is refused whatever part of a used disk it is", () => {
+  const table = lsblk(
+    system,
+    { name: "sdb" },
+    { name: "sdc", children: [{ name: "sdc1" }] },
+    { name: "sr0", type: "rom" },
+  );
+  const why = (name: string): string | undefined => whyNotListed(table, [`/dev/${name}`]);
+  assert.equal(why("sdb"), undefined);
+  assert.equal(why("sdc1"), undefined);
+  assert.equal(why("nvme0n1"), "divided into nvme0n1p1, nvme0n1p2, nvme0n1p3");
+  assert.equal(why("nvme0n1p3"), "on the disk the system runs from");
+  assert.equal(why("vg-root"), "no disk or partition of its own");
+  assert.equal(why("sdc"), "divided into sdc1");
+  assert.equal(why("sr0"), "no disk or partition of its own");
+  assert.equal(why("sdz"), "unlisted");
+  assert.equal(whyNotListed("", ["/dev/sda"]), "unlisted");
+  assert.equal(whyNotListed(table, ["/dev/disk/by-id/x", "/dev/nvme0n1"])?.slice(0, 7), "divided");
 });

@@ -6,6 +6,7 @@
  * blocked: none is offered by guessing.
  */
 import { execFile } from "node:child_process";
+import { realpath, stat } from "node:fs/promises";
 import { at, stringAt } from "@kontinuum/std";
 import { z } from "zod";
 import type { Environment } from "../config/values.ts";
@@ -13,6 +14,7 @@ import type { Environment } from "../config/values.ts";
 const limitMs = 2_000;
 const maxBytes = 1024 * 1024;
 const maxDevices = 500;
+const unknownSystem = "cannot be told apart from the system's disk on this host";
 
 /** A disk or partition in answers. */
 export const blockDeviceSchema = z
@@ -31,27 +33,68 @@ export const blockDeviceSchema = z
 export type BlockDevice = z.infer<typeof blockDeviceSchema>;
 
 /** The devices of this host; none where `lsblk` is missing or does not answer in time. */
-export function listBlockDevices(env: Environment): Promise<BlockDevice[]> {
+export async function listBlockDevices(env: Environment): Promise<BlockDevice[]> {
+  return judgeDevices(await lsblkOutput(env));
+}
+
+/**
+ * Why a storage system must not be given the device at `path`. `undefined` when nothing speaks against it: it may well
+ * be a device of another host.
+ */
+export async function whyNotDevice(path: string, env: Environment): Promise<string | undefined> {
+  const real = await realpath(path).catch(() => path);
+  const found = whyNotListed(await lsblkOutput(env), [path, real]);
+  if (found !== "unlisted") return found;
+  const here = await stat(real).catch(() => undefined);
+  return here?.isBlockDevice() ? unknownSystem : undefined;
+}
+
+/** As {@link whyNotDevice}, for output of `lsblk -J`; `unlisted` when none of these paths is in it. */
+export function whyNotListed(lsblk: string, paths: readonly string[]): string | undefined {
+  const named = (device: unknown): boolean => paths.includes(stringAt(device, "path") ?? "");
+  const find = (device: unknown): unknown => (named(device) ? device : first(children(device), find));
+  const device = first(children(parse(lsblk), "blockdevices"), find);
+  if (device === undefined) return "unlisted";
+  const offered = judgeDevices(lsblk).find(({ path }) => path === stringAt(device, "path"));
+  if (offered) return offered.blockReason;
+  const parts = children(device).map((child) => stringAt(child, "name") ?? "");
+  return parts.length > 0
+    ? `divided into ${parts.slice(0, 3).join(", ")}`
+    : "no disk or partition of its own";
+}
+
+function lsblkOutput(env: Environment): Promise<string> {
   const columns = "NAME,PATH,SIZE,MODEL,MOUNTPOINT,TYPE,FSTYPE,RO";
   return new Promise((resolve) => {
     execFile(
       "lsblk",
       ["-J", "-o", columns],
       { timeout: limitMs, maxBuffer: maxBytes, env: { PATH: env["PATH"], LC_ALL: "C" } },
-      (error, stdout) => resolve(error ? [] : judgeDevices(stdout)),
+      (error, stdout) => resolve(error ? "" : stdout),
     );
   });
 }
 
+/** The first thing that `find` makes of any of these. */
+function first(devices: readonly unknown[], find: (device: unknown) => unknown): unknown {
+  for (const device of devices) {
+    const found = find(device);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function parse(lsblk: string): unknown {
+  try {
+    return JSON.parse(lsblk);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Devices out of `lsblk -J`: partitions and disks without any. Broken output gives none. */
 export function judgeDevices(lsblk: string): BlockDevice[] {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(lsblk);
-  } catch {
-    return [];
-  }
-  const disks = children(parsed, "blockdevices").filter((disk) => stringAt(disk, "type") === "disk");
+  const disks = children(parse(lsblk), "blockdevices").filter((disk) => stringAt(disk, "type") === "disk");
   const systemKnown = disks.some((disk) => holdsSystem(disk));
   return disks
     .flatMap((disk) => {
@@ -75,7 +118,7 @@ function judge(device: unknown, onSystemDisk: boolean, systemKnown: boolean): Bl
         : onSystemDisk
           ? "on the disk the system runs from"
           : !systemKnown
-            ? "cannot be told apart from the system's disk on this host"
+            ? unknownSystem
             : usedSignatures.has(signature)
               ? `holds ${signature}`
               : at(device, "ro") === true

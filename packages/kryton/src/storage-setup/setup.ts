@@ -5,7 +5,6 @@
  * it dies another goes on with the step that was under way. Every write is fenced. A set-up ends as `succeeded` or
  * `failed` and can be asked for again: what is there already stays.
  */
-import { realpath } from "node:fs/promises";
 import { CodedError, messageOf, type Edges } from "@kontinuum/std";
 import type { Store } from "@kontinuum/storage/client";
 import { KubernetesStorage } from "../cluster/cluster-storage.ts";
@@ -14,7 +13,7 @@ import type { Environment } from "../config/values.ts";
 import { formatTime } from "../model/bytes.ts";
 import { invalidRequest, KrytonError } from "../model/errors.ts";
 import type { RuntimeSettings } from "../settings/runtime-settings.ts";
-import { listBlockDevices, type BlockDevice } from "../storage-inventory/devices.ts";
+import { listBlockDevices, whyNotDevice, type BlockDevice } from "../storage-inventory/devices.ts";
 import { Change, type Fence } from "../store/change.ts";
 import { Documents, type Stored } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";
@@ -311,9 +310,8 @@ export class StorageSetup {
   }
 
   async #checkDevice(device: string): Promise<void> {
-    const real = await realpath(device).catch(() => device);
-    const found = (await this.devices()).find(({ path }) => path === real);
-    if (found?.blocked) throw invalidRequest(`device ${device} is ${found.blockReason ?? "in use"}`);
+    const reason = await whyNotDevice(device, this.#options.env);
+    if (reason !== undefined) throw invalidRequest(`device ${device}: ${reason}`);
   }
 
   #read(): Promise<Stored<SetupRecord> | undefined> {
