@@ -70,6 +70,11 @@ export class RequestContext implements Answering {
     response.on("error", close);
   }
 
+  /** True when the client is gone or the answer complete. */
+  get isOver(): boolean {
+    return this.#closed;
+  }
+
   /** Aborts when the client is gone or the answer complete. */
   get signal(): AbortSignal {
     if (!this.#abort) {

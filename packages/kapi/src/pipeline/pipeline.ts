@@ -24,7 +24,7 @@ export interface Stage {
   run(context: RequestContext): void | Promise<void>;
 }
 
-/** Longest time of an ordinary request. */
+/** Longest time of an ordinary request, its answer's way to the client included; and of the rest of any answer after its end. */
 const requestTimeoutMs = 60_000;
 
 /** What the pipeline is made of. */
@@ -90,9 +90,17 @@ export class Pipeline {
       await this.#fail(context, error);
     } finally {
       timer.clear();
+      if (!context.inProcess && !context.isOver && context.response.writableLength > 0)
+        this.#limitRest(context);
       audit.completed(context);
       observe(context, (edges.clock.monotonic() - began) / 1000);
     }
+  }
+
+  /** A client that does not take what is left of its answer loses the connection. */
+  #limitRest({ response }: RequestContext): void {
+    const timer = this.#options.edges.clock.timer(requestTimeoutMs, () => response.destroy());
+    response.on("close", () => timer.clear());
   }
 
   #identify(context: RequestContext): void {

@@ -3,6 +3,7 @@
  */
 import assert from "node:assert/strict";
 import http from "node:http";
+import net from "node:net";
 import { after, before, test } from "node:test";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
@@ -82,6 +83,36 @@ test("a client that leaves in the middle harms nobody", async () => {
   }
   assert.equal((await fixture.ask("GET", `${path}/c00000`)).status, 200);
 });
+
+for (const what of ["list", "object"]) {
+  test(`whoever reads nothing of a large ${what} loses the connection when the request's time is over`, async () => {
+    const { port } = fixture.server;
+    await fixture.put(
+      "/registry/configmaps/default/large",
+      JSON.stringify({
+        apiVersion: "v1",
+        kind: "ConfigMap",
+        metadata: { name: "large", namespace: "default", uid: "large" },
+        data: { text: "x".repeat(1_000_000) },
+      }),
+    );
+    const socket = net.connect(port, "127.0.0.1");
+    socket.pause();
+    const isClosed = new Promise<void>((resolve) => socket.on("close", resolve).on("error", () => {}));
+    const ask = (target: string): boolean =>
+      socket.write(`GET ${target}?timeout=1s HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
+    // More than the kernel's buffers hold.
+    for (let i = 0; i < 40; i++) ask(what === "list" ? path : `${path}/large`);
+    // Only writing shows a client that does not read that its connection is gone.
+    const timer = setInterval(() => ask("/healthz"), 50);
+    try {
+      await isClosed;
+    } finally {
+      clearInterval(timer);
+      socket.destroy();
+    }
+  });
+}
 
 test("a short list says its length", async () => {
   const { port } = fixture.server;

@@ -32,6 +32,10 @@ export interface Answering {
   /** Value of `pretty`, or undefined. */
   readonly pretty: string | undefined;
   readonly warnings: readonly string[];
+  /** True for requests that never left the process. */
+  readonly inProcess: boolean;
+  /** True when the client is gone or the answer complete. */
+  readonly isOver: boolean;
   /** What to do when the request's time is over while its answer is still being written. */
   onTimeout?: (() => void) | undefined;
 }
@@ -87,7 +91,21 @@ function compresses({ request }: Answering, head: Headers): boolean {
 
 const compression = { level: constants.Z_BEST_SPEED, chunkSize: pieceBytes };
 
-/** Sends bytes with a content type. */
+/** Bytes of an answer that may wait for their client without the request being counted as running. */
+const restBytes = 64 * 1024;
+
+/**
+ * Waits until the client has taken an answer, or is gone. While it has not, the request keeps its place among those that
+ * run at once, which bounds the memory of answers that nobody reads; when its time is over the connection goes.
+ */
+function taken(answering: Answering): Promise<void> | undefined {
+  const { response, inProcess, isOver } = answering;
+  if (inProcess || isOver || response.writableLength <= restBytes) return undefined;
+  answering.onTimeout = () => response.destroy();
+  return new Promise((resolve) => response.on("close", () => resolve()));
+}
+
+/** Sends bytes with a content type. Resolves when the client has all but a small rest of them, or is gone. */
 export async function sendBytes(
   answering: Answering,
   status: number,
@@ -107,6 +125,7 @@ export async function sendBytes(
   response.writeHead(status, head);
   if (request.method === "HEAD") response.end();
   else response.end(bytes);
+  await taken(answering);
 }
 
 /**
