@@ -10,6 +10,7 @@ import type { Edges, Timer } from "@kontinuum/std";
 import type { CloudEvent } from "../model/event.ts";
 import type { Principal } from "../model/principal.ts";
 import type { EventLog, LoggedEvent } from "./event-log.ts";
+import { Piece, type StreamSink } from "./stream-output.ts";
 import { sees, visibilityClass } from "./visibility.ts";
 
 /** Time between two comments on an idle stream, milliseconds. */
@@ -19,22 +20,16 @@ export const maxOnTheWayBytes = 256 * 1024;
 /** How long a subscriber may read nothing before it is cut off, milliseconds; seen at the next heartbeat. */
 export const stalledMs = 30_000;
 /** How long a subscriber that was cut off has to take what is on its way, milliseconds. */
-const farewellMs = 5_000;
+export const farewellMs = 5_000;
 /** Streams one replica serves at a time. */
 export const maxStreams = 5_000;
+/** How long events are gathered for one write, milliseconds; longer when writing to all takes long itself. */
 const gatherMs = 10;
+const longestGatherMs = 50;
 /** What a client waits before it comes back, milliseconds. */
 const reconnectMs = 2_000;
-
-/** The part of a raw response a stream needs. */
-export interface StreamSink {
-  write(chunk: Buffer): unknown;
-  end(chunk?: Buffer): unknown;
-  destroy(): unknown;
-  once(event: "drain", listener: () => void): unknown;
-  /** Bytes written and not yet taken by the connection. */
-  readonly writableLength: number;
-}
+const preamble = Piece.of(`: kryton event stream\nretry: ${reconnectMs}\n\n`);
+const keepalive = Piece.of(": keepalive\n\n");
 
 /** What a subscriber asks for. */
 export interface Subscription {
@@ -64,6 +59,8 @@ export class StreamHub {
   #pending: LoggedEvent[] = [];
   #gap = false;
   #gather: Timer | undefined;
+  /** How long the last round of writes took, milliseconds. */
+  #roundMs = 0;
   #heartbeat: Timer | undefined;
   #unlisten: (() => void) | undefined;
 
@@ -79,7 +76,7 @@ export class StreamHub {
   /** Bytes written and not yet taken by the connections, of all streams. */
   get onTheWay(): number {
     let sum = 0;
-    for (const { sink } of this.#subscribers) sum += sink.writableLength;
+    for (const { sink } of this.#subscribers) sum += sink.onTheWay;
     return sum;
   }
 
@@ -87,7 +84,9 @@ export class StreamHub {
     this.#unlisten = this.#log.listen((events, gap) => {
       this.#pending.push(...events);
       this.#gap ||= gap;
-      this.#gather ??= this.#edges.clock.timer(gatherMs, () => this.#flush());
+      // Writing to many takes at most half of the time: whoever makes the events needs some too.
+      const delayMs = Math.min(longestGatherMs, Math.max(gatherMs, this.#roundMs));
+      this.#gather ??= this.#edges.clock.timer(delayMs, () => this.#flush());
     });
     this.#beat();
   }
@@ -116,7 +115,7 @@ export class StreamHub {
       next: this.#log.next,
       behind: undefined,
     };
-    sink.write(Buffer.from(`: kryton event stream\nretry: ${reconnectMs}\n\n`, "utf8"));
+    sink.write(preamble);
     this.#subscribers.add(subscriber);
     if (lastEventId !== undefined) {
       const { events, exact } = this.#log.after(lastEventId);
@@ -134,8 +133,9 @@ export class StreamHub {
     const gap = this.#gap;
     this.#gap = false;
     if (events.length === 0 && !gap) return;
+    const began = this.#edges.clock.monotonic();
     const lost = gap ? gapFrame(events[0]) : undefined;
-    const joined = new Map<string, Buffer>();
+    const joined = new Map<string, Piece>();
     for (const subscriber of this.#subscribers) {
       if (!subscriber.valid()) {
         this.#close(subscriber);
@@ -147,16 +147,17 @@ export class StreamHub {
         this.#catchUp(subscriber);
         continue;
       }
-      let chunk: Buffer | undefined;
+      let piece: Piece | undefined;
       if (subscriber.matches) {
-        chunk = framesOf(events, subscriber);
+        piece = framesOf(events, subscriber);
       } else {
-        chunk = joined.get(subscriber.group);
-        if (!chunk) joined.set(subscriber.group, (chunk = framesOf(events, subscriber)));
+        piece = joined.get(subscriber.group);
+        if (!piece) joined.set(subscriber.group, (piece = framesOf(events, subscriber)));
       }
       subscriber.next += events.length;
-      if (chunk.length > 0) this.#send(subscriber, chunk);
+      if (piece.length > 0) this.#send(subscriber, piece);
     }
+    this.#roundMs = this.#edges.clock.monotonic() - began;
   }
 
   /** Writes what a subscriber has not got yet, as far as its connection takes it. */
@@ -173,18 +174,18 @@ export class StreamHub {
       const step = events.slice(0, catchUpStep);
       events = events.slice(catchUpStep);
       subscriber.next += step.length;
-      const chunk = framesOf(step, subscriber);
-      if (chunk.length > 0) this.#send(subscriber, chunk);
+      const piece = framesOf(step, subscriber);
+      if (piece.length > 0) this.#send(subscriber, piece);
     }
   }
 
   /** Writes, and leaves the subscriber to the log when too much is on its way. */
-  #send(subscriber: Subscriber, chunk: Buffer): void {
+  #send(subscriber: Subscriber, piece: Piece): void {
     const { sink } = subscriber;
-    sink.write(chunk);
-    if (sink.writableLength <= maxOnTheWayBytes) return;
-    subscriber.behind = { since: this.#edges.clock.monotonic(), bytes: sink.writableLength };
-    sink.once("drain", () => {
+    sink.write(piece);
+    if (sink.onTheWay <= maxOnTheWayBytes) return;
+    subscriber.behind = { since: this.#edges.clock.monotonic(), bytes: sink.onTheWay };
+    sink.onceDrained(() => {
       if (!this.#subscribers.has(subscriber)) return;
       if (subscriber.valid()) this.#catchUp(subscriber);
       else this.#close(subscriber);
@@ -193,10 +194,9 @@ export class StreamHub {
 
   #beat(): void {
     this.#heartbeat = this.#edges.clock.timer(heartbeatMs, () => {
-      const beat = Buffer.from(": keepalive\n\n", "utf8");
       for (const subscriber of this.#subscribers) {
         if (!subscriber.valid()) this.#close(subscriber);
-        else if (!subscriber.behind) this.#send(subscriber, beat);
+        else if (!subscriber.behind) this.#send(subscriber, keepalive);
         else this.#checkStalled(subscriber, subscriber.behind);
       }
       this.#beat();
@@ -205,7 +205,7 @@ export class StreamHub {
 
   #checkStalled(subscriber: Subscriber, behind: { since: number; bytes: number }): void {
     const now = this.#edges.clock.monotonic();
-    const bytes = subscriber.sink.writableLength;
+    const bytes = subscriber.sink.onTheWay;
     if (bytes < behind.bytes) {
       subscriber.behind = { since: now, bytes };
       return;
@@ -219,7 +219,7 @@ export class StreamHub {
   }
 
   /** Ends a stream; whoever does not take the end in time loses the connection. */
-  #close(subscriber: Subscriber, farewell?: Buffer): void {
+  #close(subscriber: Subscriber, farewell?: Piece): void {
     this.#subscribers.delete(subscriber);
     subscriber.sink.end(farewell);
     this.#edges.clock.timer(farewellMs, () => subscriber.sink.destroy());
@@ -229,8 +229,10 @@ export class StreamHub {
 /** Events put into one write while a subscriber is served from the log. */
 const catchUpStep = 64;
 
-function framesOf(events: readonly LoggedEvent[], subscriber: Subscription): Buffer {
-  return Buffer.concat(events.filter((event) => wants(subscriber, event)).map(({ frame }) => frame));
+function framesOf(events: readonly LoggedEvent[], subscriber: Subscription): Piece {
+  return new Piece(
+    Buffer.concat(events.filter((event) => wants(subscriber, event)).map(({ frame }) => frame)),
+  );
 }
 
 function wants(subscriber: Subscription, logged: LoggedEvent): boolean {
@@ -238,19 +240,19 @@ function wants(subscriber: Subscription, logged: LoggedEvent): boolean {
 }
 
 /** Says that events are missing, instead of pretending otherwise. It has no id: it is not in the log. */
-function gapFrame(oldest: LoggedEvent | undefined): Buffer {
+function gapFrame(oldest: LoggedEvent | undefined): Piece {
   const data = JSON.stringify({
     reason: "events before the oldest one kept were removed or never existed",
     ...(oldest ? { oldestId: oldest.event.id, oldestTime: oldest.event.time } : {}),
   });
-  return Buffer.from(`event: gap\ndata: ${data}\n\n`, "utf8");
+  return Piece.of(`event: gap\ndata: ${data}\n\n`);
 }
 
 /** Says why a stream ends and where to go on. It has no id, so the client's own last id stays what it is. */
-function cutFrame(last: LoggedEvent | undefined): Buffer {
+function cutFrame(last: LoggedEvent | undefined): Piece {
   const data = JSON.stringify({
     reason: "the stream was not read; connect again with Last-Event-ID",
     ...(last ? { lastEventId: last.event.id } : {}),
   });
-  return Buffer.from(`event: cut\ndata: ${data}\n\n`, "utf8");
+  return Piece.of(`event: cut\ndata: ${data}\n\n`);
 }

@@ -3,14 +3,14 @@ import { writeFile } from "node:fs/promises";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
-import { systemEdges } from "@kontinuum/std";
+import { systemClock, systemEdges, type Clock } from "@kontinuum/std";
 import { prefixRange } from "@kontinuum/storage/client";
 import { bearer, hurried, keysFile, start, until, type Fixture } from "../kryton.fixture.ts";
 import { openStream, received } from "../sse.fixture.ts";
 import type { EventDraft } from "../model/event.ts";
 import { Change } from "../store/change.ts";
 import { keys } from "../store/keyspace.ts";
-import { maxOnTheWayBytes } from "./stream-hub.ts";
+import { farewellMs, maxOnTheWayBytes } from "./stream-hub.ts";
 
 test("a stream begins with a preamble, then carries events as cloudevent frames, and ends on disconnect", async () => {
   await using api = await start();
@@ -137,6 +137,54 @@ test("a reader that does not read costs a bounded buffer, then is cut off, and l
   const all = events.window.slice(1).map(({ event }) => event.id);
   await until(() => (resumed.ids().length >= all.length ? true : undefined), 20_000);
   assert.deepEqual(resumed.ids(), all);
+});
+
+/** Hurried, but for the time a reader has to take what is on its way when it was cut off. */
+const patient: Clock = {
+  ...hurried,
+  timer: (delayMs, callback) =>
+    delayMs === farewellMs ? systemClock.timer(6 * farewellMs, callback) : hurried.timer(delayMs, callback),
+};
+
+test("a reader that was cut off is told why, and after which event to go on", async () => {
+  await using api = await start({ edges: { ...systemEdges(), clock: patient } });
+  const { streams, events } = api.kryton.services;
+  await api.machine("m");
+  const socket = await silentReader(api, await until(() => events.window[0]?.event.id));
+  try {
+    await flood(api, 4_000, () => streams.onTheWay > maxOnTheWayBytes);
+    await until(() => (streams.size === 0 ? true : undefined), 20_000);
+    let text = "";
+    socket.setEncoding("latin1").on("data", (chunk: string) => (text += chunk));
+    socket.resume();
+    // The answer ends as HTTP/1.1 wants it: with an empty chunk.
+    await until(() => (text.endsWith("\n\n\r\n0\r\n\r\n") ? true : undefined));
+    const [, farewell = ""] = /\nevent: cut\ndata: (\{.*\})\n\n\r\n0\r\n\r\n$/.exec(text) ?? [];
+    const { reason, lastEventId } = JSON.parse(farewell);
+    assert.match(reason, /was not read; connect again with Last-Event-ID/);
+    assert.equal([...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1], lastEventId);
+  } finally {
+    socket.destroy();
+  }
+});
+
+test("a client that speaks HTTP/1.0 gets the stream without chunks", async () => {
+  await using api = await start();
+  const socket = connect(Number(new URL(api.url).port), "127.0.0.1");
+  try {
+    let text = "";
+    socket.setEncoding("latin1").on("data", (chunk: string) => (text += chunk));
+    socket.write("GET /api/v1/events/stream HTTP/1.0\r\nHost: localhost\r\n\r\n");
+    await until(() => (text.includes("retry: ") ? true : undefined));
+    await api.machine("m");
+    await until(() => (text.includes("io.kryton.machine.created") ? true : undefined));
+    assert.match(
+      text,
+      /\r\n\r\n: kryton event stream\nretry: \d+\n\nid: .*\nevent: cloudevent\ndata: \{.*\}\n\n$/,
+    );
+  } finally {
+    socket.destroy();
+  }
 });
 
 test("a slow reader is served from the log at its own pace, exactly, and is not cut off", async () => {

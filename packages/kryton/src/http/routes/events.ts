@@ -6,6 +6,7 @@ import { KrytonError } from "../../model/errors.ts";
 import { eventSchema, type CloudEvent } from "../../model/event.ts";
 import { hasProject } from "../../model/principal.ts";
 import { maxStreams } from "../../events/stream-hub.ts";
+import { responseSink } from "../../events/stream-output.ts";
 import { sees } from "../../events/visibility.ts";
 import { limitOf, limitParameter } from "../parameters.ts";
 import { alreadySent, ok } from "../reply.ts";
@@ -116,7 +117,7 @@ export function eventRoutes({ events, streams, authenticator }: Services): Route
         const project = query.get("project");
         const matches = project && !hasProject(principal, project) ? () => false : filter(query);
         const remove = streams.add({
-          sink: outgoing,
+          sink: responseSink(outgoing),
           principal,
           lastEventId,
           ...(matches ? { matches } : {}),
