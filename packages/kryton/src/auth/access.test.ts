@@ -90,7 +90,7 @@ test("failed sign-ins are limited per address, with Retry-After, and lock nobody
   const me = (token: string): Promise<Answered> => api.call("GET", "/api/v1/me", undefined, bearer(token));
   assert.equal((await me("good")).status, 200);
   let last: Answered | undefined;
-  for (let i = 0; i < 25; i++) last = await me(`guess-${i}`);
+  for (let i = 0; i < 40; i++) last = await me(`guess-${i}`);
   assert.equal(last?.status, 429);
   assert.ok(Number(last.headers.get("retry-after")) >= 1);
   assert.equal((await me("good")).status, 200, "a key that worked works on, whoever else shares its address");
@@ -111,7 +111,7 @@ test("a proxy that forwards people without a name is not taken for one that gues
   assert.equal((await ask(person)).status, 200);
   for (let i = 0; i < 25; i++) assert.equal((await ask({})).status, 401);
   assert.equal((await ask(person)).status, 200);
-  for (let i = 0; i < 25; i++) await ask(person, `guess-${i}`);
+  for (let i = 0; i < 40; i++) await ask(person, `guess-${i}`);
   assert.equal((await ask(person, "one more")).status, 429);
   await rm(directory, { recursive: true });
 });
@@ -154,7 +154,7 @@ test("with authentication off a presented credential is 401, and nobody is locke
 
 test("a rate limit counts per caller and says when to come back", async () => {
   await using api = await start({
-    env: { KRYTON_RATE_LIMIT_RPS: "1", KRYTON_RATE_LIMIT_BURST: "3" },
+    env: { KRYTON_RATE_LIMIT_RPS: "0.01", KRYTON_RATE_LIMIT_BURST: "3" },
     keys: { a: { role: "viewer", projects: ["*"] }, b: { role: "viewer", projects: ["*"] } },
   });
   const statuses: number[] = [];
@@ -164,7 +164,8 @@ test("a rate limit counts per caller and says when to come back", async () => {
   assert.equal(statuses[4], 429);
   const refused = await api.call("GET", "/api/v1/me", undefined, bearer("a"));
   assert.equal(refused.json.error.code, "RATE_LIMITED");
-  assert.equal(refused.headers.get("retry-after"), "1");
+  const wait = Number(refused.headers.get("retry-after"));
+  assert.ok(wait > 0 && wait <= 100, `a token comes within 100 s, not ${wait}`);
   assert.equal((await api.call("GET", "/api/v1/me", undefined, bearer("b"))).status, 200);
   for (let i = 0; i < 6; i++) assert.equal((await api.call("GET", "/healthz")).status, 200);
 });

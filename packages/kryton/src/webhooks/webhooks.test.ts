@@ -133,7 +133,7 @@ test("what cannot be delivered becomes a dead letter, and a replay delivers it",
   const [letter] = await until(async () => {
     const { items } = (await api.call("GET", letters, undefined, admin)).json;
     return items.length > 0 ? items : undefined;
-  }, 30_000);
+  }, 90_000);
   assert.equal(letter.event.data.name, "bad");
   assert.equal(letter.lastError, "answered 503");
   receiver.answer = () => 204;
