@@ -89,3 +89,29 @@ test("a leadership that the store granted without saying so is not lost for ever
   await session.stop();
   await store.close();
 });
+
+test("a task that fails is over: what it left running hears of it before the task begins again", async () => {
+  const store = await openStore("memory://", edges);
+  const session = new ReplicaSession(store, edges);
+  const stop = new AbortController();
+  const begun: AbortSignal[] = [];
+  const running = new Leadership(store, edges, session).run(
+    "task",
+    async (_, signal) => {
+      assert.ok(begun.every(({ aborted }) => aborted));
+      begun.push(signal);
+      if (begun.length === 1) throw new CodedError("unavailable", "the store did not answer");
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+    },
+    stop.signal,
+  );
+  await until(() => (begun.length === 2 ? true : undefined));
+  assert.deepEqual(
+    begun.map(({ aborted }) => aborted),
+    [true, false],
+  );
+  stop.abort();
+  await running;
+  await session.stop();
+  await store.close();
+});

@@ -65,6 +65,8 @@ export class Leadership {
     try {
       await task({ key, revision }, AbortSignal.any([signal, deposed.signal]));
     } finally {
+      // What the task left running must not go on beside its successor.
+      deposed.abort("the task ended");
       watch.close();
       await watching;
     }

@@ -15,7 +15,7 @@ import { Documents } from "../store/documents.ts";
 import { keys } from "../store/keyspace.ts";
 import { pause } from "../store/leadership.ts";
 import { signatureHeaders } from "./signature.ts";
-import { cursorSchema, freshCursor, type Cursor, type DeadLetter } from "./sink.ts";
+import { cursorSchema, freshCursor, settingsSinkId, type Cursor, type DeadLetter } from "./sink.ts";
 
 /** Attempts before an event becomes a dead letter. */
 export const maxAttempts = 10;
@@ -106,6 +106,8 @@ export class Delivery {
       unlisten();
       this.#signal.removeEventListener("abort", onAbort);
     }
+    // Whoever goes on from here should not begin with what was delivered already.
+    await this.#save();
   }
 
   /** Takes events from the log until enough are in flight. */
@@ -240,7 +242,7 @@ export class Delivery {
     // The position must not move past an event that is neither delivered nor kept.
     while (!this.#signal.aborted) {
       try {
-        const change = new Change().fencedBy(this.#fence).put(keys.deadLetter(sink, event.id), letter);
+        const change = this.#change().put(keys.deadLetter(sink, event.id), letter);
         const { kvs } = await store.range({ ...prefixRange(keys.deadLetter(sink)), keysOnly: true });
         const kept = kvs
           .map(({ key }) => key.toString("utf8"))
@@ -276,9 +278,13 @@ export class Delivery {
     if (!this.#dirty) return;
     this.#dirty = false;
     const { store, edges } = this.#options;
-    await new Change()
-      .fencedBy(this.#fence)
-      .put(keys.webhookCursor(this.#destination.id), this.#cursor)
-      .commit(store, edges);
+    await this.#change().put(keys.webhookCursor(this.#destination.id), this.#cursor).commit(store, edges);
+  }
+
+  /** A change that is made only while this replica delivers and the sink exists: nothing is left of one that was removed. */
+  #change(): Change {
+    const { id } = this.#destination;
+    const change = new Change().fencedBy(this.#fence);
+    return id === settingsSinkId ? change : change.present(keys.webhook(id));
   }
 }

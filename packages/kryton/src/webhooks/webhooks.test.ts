@@ -1,53 +1,10 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
-import http from "node:http";
-import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { systemEdges } from "@kontinuum/std";
 import { CloudEvent, HTTP } from "cloudevents";
-import { bearer, hurried, start, until } from "../kryton.fixture.ts";
-
-interface Delivery {
-  readonly headers: http.IncomingHttpHeaders;
-  readonly body: string;
-}
-
-class Receiver implements AsyncDisposable {
-  readonly deliveries: Delivery[] = [];
-  answer: (delivery: Delivery) => number = () => 204;
-  readonly #server: http.Server;
-  url = "";
-
-  constructor() {
-    this.#server = http.createServer((incoming, outgoing) => {
-      let body = "";
-      incoming.setEncoding("utf8");
-      incoming.on("data", (chunk: string) => (body += chunk));
-      incoming.on("end", () => {
-        const delivery = { headers: incoming.headers, body };
-        const status = this.answer(delivery);
-        if (status < 300) this.deliveries.push(delivery);
-        outgoing.writeHead(status).end("this body must never be shown to anybody");
-      });
-    });
-  }
-
-  static async open(): Promise<Receiver> {
-    const receiver = new Receiver();
-    await new Promise<void>((resolve) => receiver.#server.listen(0, "127.0.0.1", resolve));
-    receiver.url = `http://127.0.0.1:${(receiver.#server.address() as AddressInfo).port}/hook`;
-    return receiver;
-  }
-
-  names(): unknown[] {
-    return this.deliveries.map(({ body }) => JSON.parse(body).data?.name);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
-  }
-}
+import { bearer, hurriedSleep, start, until } from "../kryton.fixture.ts";
+import { Receiver } from "./receiver.fixture.ts";
 
 const allowed = { KRYTON_OUTBOUND_ALLOW: "127.0.0.0/8" };
 
@@ -98,7 +55,7 @@ test("a failing sink is tried again, in order per machine, and nothing is lost",
   let failures = 3;
   receiver.answer = () => (failures-- > 0 ? 500 : 204);
   await using api = await start({
-    edges: { ...systemEdges(), clock: hurried },
+    edges: { ...systemEdges(), clock: hurriedSleep },
     env: { ...allowed, KRYTON_EVENT_WEBHOOK_URL: receiver.url },
   });
   const { id } = await api.machine("a");
@@ -117,7 +74,7 @@ test("what cannot be delivered becomes a dead letter, and a replay delivers it",
   await using receiver = await Receiver.open();
   receiver.answer = ({ body }) => (JSON.parse(body).data?.name === "bad" ? 503 : 204);
   await using api = await start({
-    edges: { ...systemEdges(), clock: hurried },
+    edges: { ...systemEdges(), clock: hurriedSleep },
     env: allowed,
     keys: { boss: { role: "admin", projects: ["*"] }, op: { role: "operator", projects: ["*"] } },
   });
