@@ -221,7 +221,12 @@ class Server implements ApiServer {
             conversionOf(manifest, options.converters ?? {}, outbound, this.#edges.random),
         })
       : undefined;
-    const handlers = entrances({ ...options, log, run: (context) => this.#pipeline.run(context) });
+    const handlers = entrances({
+      ...options,
+      log,
+      elsewhere: (path) => aggregator?.answers(path) ?? false,
+      run: (context) => this.#pipeline.run(context),
+    });
     this.#listener = options.listen ? new Listener(options.listen, handlers, clock, log) : undefined;
   }
 

@@ -6,6 +6,7 @@
  * server's certificate may send.
  */
 import http from "node:http";
+import type { Duplex } from "node:stream";
 import type { Controller, ControllerContext, Transport } from "@kontinuum/controller";
 import { at, CodedError, isObject, messageOf, stringAt, type Edges, type JsonObject } from "@kontinuum/std";
 import { CacheWorker } from "../controllers/cache-worker.ts";
@@ -241,18 +242,28 @@ export class Aggregator implements Controller, RemoteDiscovery {
 
   /** Passes a request on when its group version is served elsewhere. */
   async proxy(context: RequestContext): Promise<boolean> {
-    if (this.#backends.size === 0) return false;
-    const [root, group = "", version = ""] = context.info.path.split("/").slice(1);
-    if (root !== "apis" || version === "") return false;
-    const backend = this.#backends.get(`${group}/${version}`);
-    if (!backend || this.#options.resources.hasGroupVersion(group, version)) return false;
+    const backend = this.#backendOf(context.info.path);
+    if (!backend) return false;
     if (!backend.available) throw new StatusError(503, "ServiceUnavailable", "service unavailable");
     await this.#forward(context, backend);
     return true;
   }
 
+  /** Whether another server answers this path. */
+  answers(path: string): boolean {
+    return this.#backendOf(path) !== undefined;
+  }
+
+  #backendOf(path: string): Backend | undefined {
+    if (this.#backends.size === 0) return undefined;
+    const [root, group = "", version = ""] = path.split("/").slice(1);
+    if (root !== "apis" || version === "" || this.#options.resources.hasGroupVersion(group, version))
+      return undefined;
+    return this.#backends.get(`${group}/${version}`);
+  }
+
   async #forward(context: RequestContext, backend: Backend): Promise<void> {
-    const { request, response, user } = context;
+    const { request, response, user, tunnel } = context;
     const { client } = this.#options;
     const target = await this.#target(backend, request.url);
     let socket;
@@ -274,6 +285,7 @@ export class Aggregator implements Controller, RemoteDiscovery {
     for (const [key, values] of Object.entries(user.extra ?? {}))
       headers[`${identityHeaders.extra}${encodeURIComponent(key)}`] = [...values];
     headers["host"] = target.serverName ?? target.host;
+    if (tunnel) Object.assign(headers, { connection: "Upgrade", upgrade: tunnel.protocol });
     const out = http.request({
       createConnection: () => socket,
       method: request.method,
@@ -285,6 +297,13 @@ export class Aggregator implements Controller, RemoteDiscovery {
     try {
       await new Promise<void>((resolve, reject) => {
         out.on("error", reject);
+        out.on("upgrade", (answer, back, first) => {
+          // Nobody but a client with a tunnel asks for another protocol.
+          if (!tunnel) return reject(new CodedError("unavailable", "the protocol was changed unasked"));
+          context.onStarted?.();
+          if (first.length > 0) back.unshift(first);
+          void joined(tunnel.open(answer.rawHeaders), back).then(resolve);
+        });
         out.on("response", (answer) => {
           const back: Record<string, string | readonly string[]> = {};
           for (const [name, value] of Object.entries(answer.headers))
@@ -320,6 +339,23 @@ export class Aggregator implements Controller, RemoteDiscovery {
       socket.destroy();
     }
   }
+}
+
+/** Passes bytes and ends both ways; resolves once the client is gone. One that breaks off takes the other along. */
+function joined(client: Duplex, back: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    back.on("error", () => client.destroy());
+    back.on("close", () => {
+      if (!back.readableEnded) client.destroy();
+    });
+    client.on("error", () => back.destroy());
+    client.on("close", () => {
+      back.destroy();
+      resolve();
+    });
+    client.pipe(back);
+    back.pipe(client);
+  });
 }
 
 /** Resources of an `APIResourceList`, with their subresources. */

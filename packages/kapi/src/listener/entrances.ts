@@ -8,7 +8,7 @@ import { messageOf, type Log } from "@kontinuum/std";
 import { grpcHandler } from "@kontinuum/storage";
 import type { HttpResponse, ServerOptions } from "../contract.ts";
 import { RequestContext } from "../pipeline/context.ts";
-import { WebSocketWatches } from "../pipeline/web-socket.ts";
+import { Upgrades } from "../pipeline/web-socket.ts";
 import type { WireRequest } from "../wire/request.ts";
 import type { ListenerHandlers } from "./listener.ts";
 import type { Peer } from "./peer.ts";
@@ -19,6 +19,8 @@ export interface EntrancesOptions extends Pick<
   "routes" | "upgrades" | "grpc" | "allowedHosts"
 > {
   readonly log: Log;
+  /** Whether another server answers this path (aggregated APIs). */
+  readonly elsewhere: (path: string) => boolean;
   /** Runs a request through the pipeline. */
   run(context: RequestContext): Promise<void>;
 }
@@ -26,7 +28,7 @@ export interface EntrancesOptions extends Pick<
 /** Handlers for a listener. */
 export function entrances(options: EntrancesOptions): ListenerHandlers {
   const { routes = [], upgrades = [], grpc, log, run } = options;
-  const webSockets = new WebSocketWatches(options.allowedHosts ?? []);
+  const upgraded = new Upgrades(options.allowedHosts ?? [], options.elsewhere);
   const handleGrpc = grpc ? grpcHandler(grpc, connectNodeAdapter) : undefined;
 
   async function serve(
@@ -66,7 +68,7 @@ export function entrances(options: EntrancesOptions): ListenerHandlers {
   ): Promise<void> {
     try {
       for (const route of upgrades) if (route(request, socket, head)) return;
-      await webSockets.serve(wireRequest(request, peer, secure), request, socket, head, (context) => {
+      await upgraded.serve(wireRequest(request, peer, secure), request, socket, head, (context) => {
         context.refusedCertificate = peer.refused ?? false;
         return run(context);
       });

@@ -3,6 +3,7 @@
  *
  * Stages fill it from left to right; nothing of it outlives the request.
  */
+import type { Duplex } from "node:stream";
 import { CodedError } from "@kontinuum/std";
 import type { UserInfo } from "../contract.ts";
 import type { WatchOutput } from "../registry/watch-output.ts";
@@ -19,6 +20,14 @@ const maxWarnings = 200;
 
 /** Why signals of finished requests abort; one for all, as making an error costs more than most requests. */
 const gone = new CodedError("cancelled", "the request is over");
+
+/** The connection of a client that asked for another protocol (RFC 9110, 7.8), for whoever passes it on. */
+export interface Tunnel {
+  /** What the client asked for, as in its `Upgrade` header. */
+  readonly protocol: string;
+  /** Answers 101 with these headers (names and values in turn) and hands over the connection. */
+  open(rawHeaders: readonly string[]): Duplex;
+}
 
 /** One request on its way. */
 export class RequestContext implements Answering {
@@ -47,6 +56,8 @@ export class RequestContext implements Answering {
   longRunning = false;
   /** Where a watch goes when the connection asked for a WebSocket. */
   upgraded: WatchOutput | undefined;
+  /** The client's connection, when it asked an aggregated API for another protocol. */
+  tunnel: Tunnel | undefined;
   /** Called once the answer of a long-running request has begun. */
   onStarted: (() => void) | undefined;
   onTimeout: (() => void) | undefined;

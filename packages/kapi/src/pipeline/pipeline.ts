@@ -60,8 +60,8 @@ export class Pipeline {
         name: "answer",
         run: async (context) => {
           const leave = inFlight.enter(context);
-          // A watch gives its place back once its answer has begun.
-          if (context.info.verb === "watch") context.onStarted = leave;
+          // A watch or a tunnel gives its place back once its answer has begun.
+          if (context.info.verb === "watch" || context.tunnel) context.onStarted = leave;
           try {
             await route(context);
           } finally {
@@ -112,7 +112,8 @@ export class Pipeline {
       throw new StatusError(414, "BadRequest", "the request's URL is too long");
     if (!context.request.url.startsWith("/"))
       throw new StatusError(400, "BadRequest", "the request's target must be a path");
-    context.longRunning = context.info.verb === "watch" && context.info.isResource;
+    context.longRunning =
+      context.tunnel !== undefined || (context.info.verb === "watch" && context.info.isResource);
     if (!context.longRunning && timeoutOf(context) === undefined)
       throw badRequest("invalid timeout specified in the request URL: it must be a duration such as 30s");
   }

@@ -1,5 +1,6 @@
 /**
- * Watches over a WebSocket: how browsers follow resources.
+ * Connections that ask for another protocol: watches over a WebSocket, which is how browsers follow resources, and
+ * whatever an aggregated API speaks, which is passed on to it.
  *
  * The request passes the whole pipeline before the upgrade, so a refusal is an ordinary HTTP answer. Browsers can't
  * set headers: the token may travel as a sub-protocol, which is taken out and never echoed.
@@ -10,7 +11,7 @@ import { WebSocketServer, type WebSocket } from "ws";
 import type { HttpResponse } from "../contract.ts";
 import type { WatchOutput } from "../registry/watch-output.ts";
 import type { WireRequest } from "../wire/request.ts";
-import { RequestContext } from "./context.ts";
+import { RequestContext, type Tunnel } from "./context.ts";
 
 const tokenProtocol = "base64url.bearer.authorization.k8s.io.";
 /** Frames a client may send: none are expected. */
@@ -19,8 +20,8 @@ const maxPayload = 4096;
 /** Subresources that clients open streams into. */
 const streams: ReadonlySet<string> = new Set(["exec", "attach", "portforward", "proxy"]);
 
-/** Serves upgraded watches. */
-export class WebSocketWatches {
+/** Serves requests for another protocol. */
+export class Upgrades {
   readonly #server = new WebSocketServer({
     noServer: true,
     maxPayload,
@@ -30,9 +31,14 @@ export class WebSocketWatches {
   });
 
   readonly #allowedHosts: ReadonlySet<string>;
+  readonly #elsewhere: (path: string) => boolean;
 
-  /** `allowedHosts`: pages of these hosts may connect, besides pages of the server's own host. */
-  constructor(allowedHosts: readonly string[]) {
+  /**
+   * `allowedHosts`: pages of these hosts may connect, besides pages of the server's own host. `elsewhere`: whether
+   * another server answers this path.
+   */
+  constructor(allowedHosts: readonly string[], elsewhere: (path: string) => boolean) {
+    this.#elsewhere = elsewhere;
     this.#allowedHosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
   }
 
@@ -66,13 +72,19 @@ export class WebSocketWatches {
     const headers = { ...wire.headers };
     if (token !== undefined)
       headers["authorization"] = `Bearer ${Buffer.from(token, "base64url").toString("utf8")}`;
-    delete headers["sec-websocket-protocol"];
+    const others = protocols.filter((protocol) => protocol !== "" && !protocol.startsWith(tokenProtocol));
+    if (others.length > 0) headers["sec-websocket-protocol"] = others.join(", ");
+    else delete headers["sec-websocket-protocol"];
     const context = new RequestContext({ request: { ...wire, headers, body: emptyBody() }, response });
     if (!this.#originAllowed(request)) {
       return response.refuse(403, "the page's origin is not allowed to open a connection here\n");
     }
     if (token !== undefined && protocols.length < 2) {
       return response.refuse(400, "a token sub-protocol needs another sub-protocol to be chosen\n");
+    }
+    if (this.#elsewhere(context.rawPath)) {
+      context.tunnel = tunnelOf(request, response, socket, head);
+      return run(context);
     }
     // Streams into pods are not served: the pipeline says so in the words clients know, after asking who it is.
     if (context.info.isResource && streams.has(context.info.subresource)) return run(context);
@@ -88,6 +100,17 @@ export class WebSocketWatches {
     );
     await run(context);
   }
+}
+
+function tunnelOf(request: IncomingMessage, response: SocketResponse, socket: Duplex, head: Buffer): Tunnel {
+  return {
+    protocol: request.headers.upgrade ?? "",
+    open(rawHeaders) {
+      response.switchProtocols(rawHeaders);
+      if (head.length > 0) socket.unshift(head);
+      return socket;
+    },
+  };
 }
 
 async function* emptyBody(): AsyncGenerator<Uint8Array> {}
@@ -123,6 +146,16 @@ class SocketResponse implements HttpResponse {
     this.#headers["connection"] = "close";
     const lines = Object.entries(this.#headers).map(([name, value]) => `${name}: ${value}\r\n`);
     this.#socket.write(`HTTP/1.1 ${this.statusCode} Refused\r\n${lines.join("")}\r\n`);
+  }
+
+  /** The answer 101 with somebody else's headers, names and values in turn. */
+  switchProtocols(rawHeaders: readonly string[]): void {
+    this.headersSent = true;
+    this.statusCode = 101;
+    let text = "HTTP/1.1 101 Switching Protocols\r\n";
+    for (let index = 0; index + 1 < rawHeaders.length; index += 2)
+      text += `${rawHeaders[index]}: ${rawHeaders[index + 1]}\r\n`;
+    this.#socket.write(`${text}\r\n`, "latin1");
   }
 
   write(chunk: string | Uint8Array): boolean {
