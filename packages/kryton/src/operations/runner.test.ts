@@ -183,6 +183,31 @@ test("a failure that may pass is tried again; one that needs a person ends in a 
   });
 });
 
+test("a failure that another replica may not have is tried by that one at once; a fatal one is not tried again", async () => {
+  await withReplica(async ({ store, edges, provider, replica }) => {
+    const elsewhere = new HeldProvider({ store, edges });
+    const other = new Replica(store, edges, elsewhere);
+    await other.runner.start();
+    provider.failures = [new ProviderError("unavailable", "no room here", { retryClass: "retry-elsewhere" })];
+    const { id } = await replica.create("moved");
+    assert.equal((await replica.settled(id)).state, "running");
+    const { state, attempt, avoidReplica } = await replica.newest(id);
+    assert.deepEqual([state, attempt], ["succeeded", 2]);
+    assert.equal(avoidReplica, replica.session.replicaId);
+    assert.deepEqual([provider.creates, elsewhere.creates], [1, 1]);
+
+    provider.failures = [new ProviderError("invalid", "there is no such disk bus")];
+    const refused = await replica.create("refused");
+    await replica.settled(refused.id);
+    const operation = await replica.newest(refused.id);
+    assert.deepEqual(
+      [operation.state, operation.attempt, operation.error?.retryClass],
+      ["failed", 1, "fatal"],
+    );
+    await other.stop();
+  });
+});
+
 test("operations of one machine run one at a time and in order, with two replicas competing", async () => {
   await withReplica(async ({ store, edges, replica }) => {
     const other = new Replica(store, edges, new DemoProvider({ store, edges }));
