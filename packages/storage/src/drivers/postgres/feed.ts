@@ -40,13 +40,19 @@ export class Feed {
   #again = false;
   /** The last change that was handed out. */
   #last: Change | undefined;
-  /** Another server has taken over, and whether it has everything that was handed out is not known yet. */
-  #doubtful = false;
+  /** How often another server has taken over, and for how many of these it is known whether it has what was handed out. */
+  #takeovers = 0;
+  #settled = 0;
   #closed = false;
 
   constructor(source: FeedSource, known: Position) {
     this.#source = source;
     this.#known = known;
+  }
+
+  /** It is not known yet whether the server has everything that was handed out. */
+  get #doubtful(): boolean {
+    return this.#settled !== this.#takeovers;
   }
 
   start(): void {
@@ -65,7 +71,7 @@ export class Feed {
 
   /** Another server has taken over: it must be shown that it has what was handed out. */
   doubt(): void {
-    this.#doubtful = true;
+    this.#takeovers += 1;
     this.#look();
   }
 
@@ -110,7 +116,9 @@ export class Feed {
       try {
         if (this.#doubtful) await this.#settle();
         const page = await this.#source.read(this.#known.revision + 1);
-        if (page.position.revision - this.#known.revision > maxFeedLag)
+        // The server took over while the page was asked for: it may not continue what was handed out.
+        if (this.#doubtful) this.#again = true;
+        else if (page.position.revision - this.#known.revision > maxFeedLag)
           this.#publish(page.position, undefined);
         else {
           // Own writes may have been handed on while the page was read.
@@ -130,12 +138,15 @@ export class Feed {
 
   /** Looks whether the last change that was handed out is where it was. What cannot be shown counts as lost. */
   async #settle(): Promise<void> {
+    const takeovers = this.#takeovers;
     const { position, changes } = await this.#source.read(this.#known.revision);
     const last = this.#last;
     const kept =
       last?.kv.modRevision === this.#known.revision &&
       changes.some(({ kv }) => isDeepStrictEqual(kv, last.kv));
-    this.#doubtful = false;
+    // Read from a server that took over in the meantime: asked again.
+    if (takeovers !== this.#takeovers) return;
+    this.#settled = takeovers;
     if (kept) return;
     this.#source.edges.log.error(
       "PostgreSQL may have lost acknowledged writes: make its replication synchronous",
