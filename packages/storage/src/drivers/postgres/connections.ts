@@ -35,10 +35,14 @@ export function clientOptions(url: string): pg.ClientConfig {
 
 /**
  * Settings of a connection that runs the driver's statements. Each of them has one good plan, through its index: nothing is
- * planned anew for a call, nothing is compiled, and statistics that lag behind cannot lead to reading a whole table.
+ * planned anew for a call, nothing is compiled, and statistics that lag behind cannot lead to reading a whole table. Whatever
+ * the database's defaults are, a commit is flushed before it is acknowledged (any setting but `off` does that and stays), and
+ * a transaction that waited for the lock sees what was written meanwhile.
  */
-export const planSettings = `SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
-  SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off`;
+export const sessionSettings = `SET jit = off; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
+  SET enable_hashjoin = off; SET enable_mergejoin = off; SET enable_bitmapscan = off;
+  SET default_transaction_isolation = 'read committed';
+  SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'`;
 
 /** The pool for reads, of the server that is used at the time. */
 export function readPool(servers: Servers): pg.Pool {
@@ -85,7 +89,7 @@ function clientOf(servers: Servers): new () => pg.Client {
       await super.connect();
       try {
         await servers.checkPrimary(this);
-        await this.query(planSettings);
+        await this.query(sessionSettings);
         return this;
       } catch (error) {
         void this.end().catch(() => {});

@@ -14,7 +14,7 @@ import type { KeyValue, Revision } from "../../contract.ts";
 import type { Change, Needs, Position, Scan, Scanned } from "../../engine/backend.ts";
 import { fault } from "../../faults.ts";
 import { byteaArray, leaseArray } from "./arrays.ts";
-import { connect, planSettings, query, type Row } from "./connections.ts";
+import { connect, sessionSettings, query, type Row } from "./connections.ts";
 import { Foresight } from "./foresight.ts";
 import { groupValues } from "./group.ts";
 import { isPassing, postgresFault } from "./postgres-faults.ts";
@@ -237,7 +237,7 @@ export class Writer {
     client.on("error", () => {
       if (this.#client === client) this.#client = undefined;
     });
-    await client.query(planSettings);
+    await client.query(sessionSettings);
     this.#timeline = await timelineOf(client);
     this.#client = client;
     return client;
