@@ -7,6 +7,7 @@ import type { ConfigDocument } from "./config-document.ts";
 import {
   defaultSubnets,
   kubePrismPort,
+  installerImage,
   type DiskSelector,
   type InstallOptions,
   type MachineConfigOptions,
@@ -65,7 +66,7 @@ function systemDocuments(options: MachineConfigOptions): ConfigDocument[] {
   ];
   return [
     ...(options.discovery === false ? [] : discovery),
-    ...(install ? [installDocument(install)] : []),
+    ...(install ? [installDocument(install, options.talosVersion)] : []),
     document("ResolverConfig", {
       ...resolverFields(network),
       hostDNS: { enabled: true, forwardKubeDNSToHost: true },
@@ -82,7 +83,10 @@ function systemDocuments(options: MachineConfigOptions): ConfigDocument[] {
   ];
 }
 
-function installDocument(install: InstallOptions): ConfigDocument {
+function installDocument(install: InstallOptions, talosVersion: string): ConfigDocument {
+  // Without an image Talos warns; a release line alone (`v1.14`) names none.
+  const isRelease = /^v?\d+\.\d+\.\d/.test(talosVersion);
+  const image = install.image ?? (isRelease ? installerImage({ talosVersion }) : undefined);
   const match =
     install.diskSelector === undefined
       ? install.disk === undefined
@@ -90,7 +94,7 @@ function installDocument(install: InstallOptions): ConfigDocument {
         : `disk.dev_path == ${celString(install.disk)}`
       : diskExpression(install.diskSelector);
   return document("UnattendedInstallConfig", {
-    installer: install.image === undefined ? {} : { image: install.image },
+    installer: image === undefined ? {} : { image },
     provisioning: {
       ...(match === undefined ? {} : { diskSelector: { match } }),
       wipe: install.wipe ?? false,

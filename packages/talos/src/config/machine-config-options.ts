@@ -27,7 +27,10 @@ export interface InstallOptions {
   /** Device path, such as `/dev/sda`. One of `disk` and `diskSelector` is needed on metal. */
   readonly disk?: string;
   readonly diskSelector?: DiskSelector;
-  /** Installer image; extensions come in through it (see `installerImage`). Default: the node's own. */
+  /**
+   * Installer image; extensions come in through it (see `installerImage`). Default: the node's own; from contract 1.14
+   * on the plain installer of `talosVersion`, if that is a whole release.
+   */
   readonly image?: string;
   /** Wipe the whole disk first. Default false. */
   readonly wipe?: boolean;

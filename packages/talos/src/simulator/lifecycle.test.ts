@@ -187,6 +187,26 @@ test("a graceful reset of one of several leaves etcd", { timeout: 60_000 }, asyn
   );
 });
 
+test("a node that installed and waits for its bootstrap can be shut down; its end is told", async (t) => {
+  const rack = await startRack(t);
+  const [node] = rack.nodes;
+  assert(node);
+  const cluster = await TestCluster.create(node.spec.address);
+  await cluster.apply(node.spec.address, cluster.config("controlplane", "cp-1"));
+  const admin = await cluster.admin(t, node.spec.address);
+  await eventually("booting after the installation", () => node.record.installed && node.stage === "booting");
+  const happenings = node.events.watch({ count: 0, afterId: "", seconds: 0 });
+  await eventually("the call", () => admin.shutdown());
+  const told: string[] = [];
+  await assert.rejects(async () => {
+    for await (const { happening } of happenings)
+      if (happening.kind === "phase" && happening.action === "start") told.push(happening.phase);
+  }, /going down/);
+  assert.deepEqual(told.slice(0, 3), ["storeShutdown", "drain", "cleanup"]);
+  assert.equal(told.at(-1), "stopEverything");
+  await eventually("off", () => node.stage === "off");
+});
+
 test("reboot, upgrade, shutdown", { timeout: 60_000 }, async (t) => {
   const { rack, admin, cluster, address } = await runningCluster(t);
   const [node] = rack.nodes;

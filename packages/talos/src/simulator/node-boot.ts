@@ -25,6 +25,8 @@ export interface NodeParts {
   /** Resolves when etcd was bootstrapped on this node since it came up. */
   bootstrapped(): Promise<void>;
   reboot(signal: AbortSignal): Promise<void>;
+  /** The sequence with this signal is a boot from now on. */
+  booting(signal: AbortSignal): void;
 }
 
 /** See the module's comment. */
@@ -38,6 +40,7 @@ export class NodeBoot {
   /** Boots from the disk: with a configuration into a cluster, without one into maintenance mode. */
   async boot(signal: AbortSignal): Promise<void> {
     await this.#parts.disk.bootNext();
+    this.#parts.booting(signal);
     this.#parts.state.boot();
     await this.#sleep(this.#parts.host.timing.bootMs, signal);
     this.#parts.crash("boot");
@@ -64,6 +67,7 @@ export class NodeBoot {
     const access = this.#grantAccess(config, AbortSignal.any([signal, untilReboot.signal]));
     if (this.#parts.disk.record.installed) {
       await this.#parts.disk.keepPending();
+      this.#parts.booting(signal);
       return this.#runConfigured(config, signal, access);
     }
     try {

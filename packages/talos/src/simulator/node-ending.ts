@@ -14,6 +14,23 @@ export interface WipePlan {
   readonly partitions: readonly string[] | undefined;
 }
 
+/** A phase of a sequence and its task, by Talos' names. */
+type Phase = readonly [phase: string, task: string];
+
+const drain: Phase = ["drain", "cordonAndDrainNode"];
+const stopPods: Phase = ["cleanup", "stopAllPods"];
+/** What every ending does before its last services stop. */
+const unmounting: readonly Phase[] = [
+  ["dbus", "stopDBus"],
+  ["stopServices", "stopServicesForUpgrade"],
+  ["umount", "unmountPodMounts"],
+  ["unmountBind", "unmountSystemDiskBindMounts"],
+  ["unmountSystem", "unmountEphemeralPartition"],
+  ["volumeFinalize", "teardownLifecycle"],
+];
+/** The task that clients wait for: after it nothing of the node answers for long. */
+const stopEverything: Phase = ["stopEverything", "stopAllServices"];
+
 /** See the module's comment. */
 export class NodeEnding {
   readonly #parts: NodeParts;
@@ -28,8 +45,10 @@ export class NodeEnding {
   }
 
   /** Goes down and boots again. */
-  async reboot(signal: AbortSignal): Promise<void> {
+  async reboot(signal: AbortSignal, actorId = ""): Promise<void> {
     this.#parts.state.setStage("rebooting");
+    const phases: readonly Phase[] = [stopPods, ...unmounting, ["kexec", "kexecPrepare"], stopEverything];
+    for (const phase of phases) this.#tell(phase, actorId);
     await this.goDark("rebooting");
     await this.#sleep(this.#parts.host.timing.rebootMs, signal);
     await this.#boot.boot(signal);
@@ -46,11 +65,11 @@ export class NodeEnding {
       } catch (error) {
         // Talos gives the sequence up: nothing is wiped and the node comes back as it was.
         this.#parts.log.warn("reset failed; rebooting", { reason: messageOf(error) });
-        return this.reboot(signal);
+        return this.reboot(signal, actorId);
       }
     }
-    this.#stopServices(actorId);
-    await this.#sleep(this.#parts.host.timing.resetMs, signal);
+    const pods: readonly Phase[] = plan.graceful ? [drain, ["cleanup", "removeAllPods"]] : [stopPods];
+    await this.#stop([...pods, ["preReset", "sendResetSignal"], ...unmounting], signal, actorId);
     this.#parts.crash("reset");
     await this.goDark("resetting");
     if (await this.#parts.disk.wipe(plan.partitions)) await this.#parts.host.lostData(cluster);
@@ -76,25 +95,36 @@ export class NodeEnding {
   /** Switches the machine off. */
   async shutDown(signal: AbortSignal, actorId: string): Promise<void> {
     this.#parts.state.setStage("shutting down");
-    this.#stopServices(actorId);
-    await this.#sleep(this.#parts.host.timing.resetMs, signal);
+    const first: readonly Phase[] = [["storeShutdown", "storeShutdownEmergency"], drain, stopPods];
+    await this.#stop([...first, ...unmounting], signal, actorId);
     await this.#parts.disk.save({ powered: false });
     await this.goDark("off");
   }
 
   /** Writes another release to the disk and boots it. */
-  async upgrade(talosVersion: string, signal: AbortSignal): Promise<void> {
+  async upgrade(talosVersion: string, signal: AbortSignal, actorId: string): Promise<void> {
     this.#parts.state.setStage("upgrading");
     await this.#sleep(this.#parts.host.timing.upgradeMs, signal);
     this.#parts.crash("upgrade");
     await this.#parts.disk.save({ nextVersion: talosVersion });
-    await this.reboot(signal);
+    await this.reboot(signal, actorId);
   }
 
-  /** The task that clients wait for: after it nothing of the node answers for long. */
-  #stopServices(actorId: string): void {
-    for (const action of ["start", "stop"] as const)
-      this.#parts.state.events.publish({ kind: "task", task: "stopAllServices", action }, actorId);
+  /**
+   * Goes through these phases in the time a reset takes, then stops everything. The last comes last: who begins to
+   * watch for it together with the call that leads to it is there in time.
+   */
+  async #stop(phases: readonly Phase[], signal: AbortSignal, actorId: string): Promise<void> {
+    for (const phase of phases) this.#tell(phase, actorId);
+    await this.#sleep(this.#parts.host.timing.resetMs, signal);
+    this.#tell(stopEverything, actorId);
+  }
+
+  #tell([phase, task]: Phase, actorId: string): void {
+    const { events } = this.#parts.state;
+    events.publish({ kind: "phase", phase, action: "start" }, actorId);
+    for (const action of ["start", "stop"] as const) events.publish({ kind: "task", task, action }, actorId);
+    events.publish({ kind: "phase", phase, action: "stop" }, actorId);
   }
 
   #sleep(ms: number, signal: AbortSignal): Promise<void> {

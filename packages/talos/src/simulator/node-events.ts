@@ -14,6 +14,7 @@ export type NodeHappening =
       readonly stage: NodeStage;
       readonly unmet: readonly { readonly name: string; readonly reason: string }[];
     }
+  | { readonly kind: "phase"; readonly phase: string; readonly action: "start" | "stop" }
   | { readonly kind: "task"; readonly task: string; readonly action: "start" | "stop" }
   | {
       readonly kind: "sequence";

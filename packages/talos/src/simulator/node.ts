@@ -82,6 +82,7 @@ export class SimulatedNode {
       crash: (point) => this.#crash(point),
       bootstrapped: () => this.#bootstrapped.promise,
       reboot: (signal) => this.#ending.reboot(signal),
+      booting: (signal) => this.#sequences.goOnAsBoot(signal),
     };
     this.#boot = new NodeBoot(parts);
     this.#ending = new NodeEnding(parts, this.#boot, () => {
@@ -256,7 +257,7 @@ export class SimulatedNode {
 
   /** Reboots. */
   reboot(actorId = ""): void {
-    void this.#sequences.run("reboot", (signal) => this.#ending.reboot(signal), actorId);
+    void this.#sequences.run("reboot", (signal) => this.#ending.reboot(signal, actorId), actorId);
   }
 
   /** Shuts down; only power on brings it back. */
@@ -266,7 +267,11 @@ export class SimulatedNode {
 
   /** Writes another release to the disk and boots it. */
   upgrade(talosVersion: string, actorId = ""): void {
-    void this.#sequences.run("upgrade", (signal) => this.#ending.upgrade(talosVersion, signal), actorId);
+    void this.#sequences.run(
+      "upgrade",
+      (signal) => this.#ending.upgrade(talosVersion, signal, actorId),
+      actorId,
+    );
   }
 
   /** Writes another release to the disk while the node runs; the next boot takes it. */

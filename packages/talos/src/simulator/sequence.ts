@@ -19,7 +19,7 @@ export interface SequenceObserver {
 }
 
 interface Running {
-  readonly name: SequenceName;
+  name: SequenceName;
   readonly abort: AbortController;
   readonly done: Promise<void>;
 }
@@ -48,6 +48,15 @@ export class Sequences {
     const done = this.#attempt(name, work, abort, before?.done, actorId);
     this.#running = { name, abort, done };
     return done;
+  }
+
+  /**
+   * The sequence with this signal has done what it is called after, and the node boots: from now on it is a boot, which
+   * another sequence may end.
+   */
+  goOnAsBoot(signal: AbortSignal): void {
+    const running = this.#running;
+    if (running?.abort.signal === signal) running.name = "boot";
   }
 
   /** Ends what runs and waits for its end. */

@@ -7,6 +7,8 @@ import {
   EventSchema,
   MachineStatusEvent_MachineStage as EventStage,
   MachineStatusEventSchema,
+  PhaseEvent_Action as PhaseAction,
+  PhaseEventSchema,
   SequenceEvent_Action as Action,
   SequenceEventSchema,
   TaskEvent_Action as TaskAction,
@@ -43,6 +45,11 @@ function dataOf(happening: NodeEvent["happening"]): Payload {
           ready: happening.unmet.length === 0,
           unmetConditions: happening.unmet.map((condition) => ({ ...condition })),
         },
+      });
+    case "phase":
+      return payload(PhaseEventSchema, {
+        phase: happening.phase,
+        action: happening.action === "start" ? PhaseAction.START : PhaseAction.STOP,
       });
     case "task":
       return payload(TaskEventSchema, {

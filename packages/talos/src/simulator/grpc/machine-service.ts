@@ -130,11 +130,12 @@ export const machineService: Partial<ServiceImpl<typeof MachineService>> = {
   /** A greeting, the asked-for past, then what happens. */
   async *events({ tailEvents, tailId, tailSeconds, withActorId }, context) {
     const { node } = callerOf(context);
-    yield {};
+    // Before the greeting: who has it hears everything from now on.
     const happenings = node.events.watch({ count: tailEvents, afterId: tailId, seconds: tailSeconds });
     const end = (): void => node.events.unwatch(happenings);
     context.signal.addEventListener("abort", end, { once: true });
     try {
+      yield {};
       for await (const event of happenings) {
         if (withActorId === "" || event.actorId === withActorId) yield eventMessage(event);
       }
