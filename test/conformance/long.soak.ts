@@ -1,6 +1,6 @@
 /**
  * The long checks: K039 (bookmarks of an idle watch), K065 fifty times, K083 (an informer through restarts of the
- * server). `BENCH_SECONDS` shortens the last one.
+ * server). `SOAK_SECONDS` shortens the last one.
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -82,6 +82,15 @@ class Sink implements WatchSink {
   }
 }
 
+/** A sink whose connection takes all it is handed at once, and so never says that it drained. */
+class QuickSink extends Sink {
+  override room = 3;
+
+  override flush(): void {
+    this.room = 3;
+  }
+}
+
 function watch(
   cache: ResourceCache,
   sink: Sink,
@@ -247,4 +256,33 @@ test("a bookmark never promises more than was sent", async () => {
   sink.take(10);
   assert.ok((watcher.bookmark() ?? 0) >= second);
   await cache.close();
+});
+
+test("a client that takes everything at once is never left waiting: neither for its initial state nor for history", async () => {
+  const cache = newCache();
+  const first = await put("quick-0");
+  for (let i = 1; i < 20; i++) await put(`quick-${i}`);
+  await cache.fresh();
+  const initial = cache.list().filter(({ name }) => name.startsWith("quick-"));
+  const beginning = new QuickSink();
+  new Watcher({
+    cache,
+    store,
+    decode,
+    matches: () => true,
+    sink: beginning,
+    initial,
+    from: cache.revision,
+  }).start();
+  await until(() => beginning.marks.length === 1);
+  assert.equal(beginning.seen.length, 20);
+  // Another cache knows nothing of what was before it: that comes out of the store's history.
+  const later = newCache();
+  await later.load();
+  const behind = new QuickSink();
+  const watcher = watch(later, behind, first - 1);
+  await until(() => behind.seen.length === 20);
+  watcher.close();
+  await cache.close();
+  await later.close();
 });

@@ -132,7 +132,7 @@ export class Watcher {
   #run(): void {
     const { sink, cache, initial, from } = this.#options;
     while (!this.#ended) {
-      if (!sink.writable) break;
+      if (!this.#hasRoom()) break;
       if (this.#initialIndex < initial.length) {
         const entry = initial[this.#initialIndex++];
         if (entry && this.#wait(sink.event("ADDED", entry, undefined))) return;
@@ -151,6 +151,17 @@ export class Watcher {
       if (this.#wait(this.#deliver(event))) return;
     }
     this.#busy = false;
+  }
+
+  /**
+   * Whether the client takes more now. What fills the sink is handed on first: a connection that took it all at once
+   * is not full, and never says that it drained.
+   */
+  #hasRoom(): boolean {
+    const { sink } = this.#options;
+    if (sink.writable) return true;
+    sink.flush();
+    return sink.writable;
   }
 
   /** True when `pending` has to be waited for; the pump goes on by itself then. */
@@ -215,10 +226,8 @@ export class Watcher {
             entry: entry?.error === undefined ? entry : undefined,
             previous: previous?.error === undefined ? previous : undefined,
           });
-          if (!sink.writable && !this.#ended) {
-            sink.flush();
+          if (!this.#ended && !this.#hasRoom())
             await new Promise<void>((resolve) => (this.#resume = resolve));
-          }
           if (this.#ended) return;
         }
         sink.flush();
