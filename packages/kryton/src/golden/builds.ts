@@ -4,7 +4,8 @@
  * Reading never follows a path out of the directory: ids are plain names, passports are looked up by
  * their real path.
  */
-import { readdir, readFile, realpath, stat } from "node:fs/promises";
+import { constants } from "node:fs";
+import { open, readdir, readFile, realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { messageOf, type Edges } from "@kontinuum/std";
 import { zeroTime } from "../model/bytes.ts";
@@ -12,6 +13,9 @@ import { goldenBuildSchema, goldenIdPattern, type GoldenBuild } from "./build.ts
 
 const maxStatusBytes = 1024 * 1024;
 const maxPassportBytes = 4 * 1024 * 1024;
+/** End of a build's log that is read, bytes, and lines of it that are shown. */
+const logTailBytes = 8 * 1024;
+const logLines = 40;
 /** Builds that are listed. */
 const maxBuilds = 1_000;
 
@@ -55,6 +59,27 @@ export class GoldenBuilds {
         });
       }
       return undefined;
+    }
+  }
+
+  /** The last lines of a build's log, oldest first; none when there is no readable log. */
+  async log(id: string): Promise<string[]> {
+    if (!goldenIdPattern.test(id)) return [];
+    try {
+      const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+      await using file = await open(join(this.#directory, id, "job.log"), flags);
+      const stats = await file.stat();
+      if (!stats.isFile()) return [];
+      const from = Math.max(0, stats.size - logTailBytes);
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(logTailBytes), 0, logTailBytes, from);
+      const lines = buffer.subarray(0, bytesRead).toString("utf8").split(/\r?\n/);
+      // The first of a tail is the end of a longer line.
+      return lines
+        .slice(from > 0 ? 1 : 0)
+        .filter((line) => line.trim() !== "")
+        .slice(-logLines);
+    } catch {
+      return [];
     }
   }
 

@@ -62,6 +62,62 @@ test("recorded builds are listed, with passports that never leave their director
   }
 });
 
+test("a build's job carries the end of its log, with levels, for administrators only", async () => {
+  const directory = await mkdtemp(join(tmpdir(), "kryton-golden-"));
+  const now = new Date().toISOString();
+  const status = {
+    version: "11e",
+    imageId: "i",
+    state: "installing",
+    startedAt: now,
+    updatedAt: now,
+    message: "m",
+  };
+  try {
+    for (const id of ["told", "linked"]) {
+      await mkdir(join(directory, id));
+      await writeFile(join(directory, id, "status.json"), JSON.stringify(status));
+    }
+    const lines = [
+      "x".repeat(10_000),
+      "plain",
+      "2026-01-01T00:00:01Z [OK] disk",
+      "[WARN] slow",
+      "12:00:00 [ERR] no",
+    ];
+    await writeFile(join(directory, "told", "job.log"), `${lines.join("\n")}\n`);
+    await symlink("/etc/hostname", join(directory, "linked", "job.log"));
+    await using api = await start({
+      env: { KRYTON_GOLDEN_DIR: directory },
+      keys: { boss: { role: "admin", projects: ["*"] }, eye: { role: "viewer", projects: ["*"] } },
+    });
+    const logs = async (id: string, token: string) =>
+      (await api.call("GET", `/api/v1/jobs/golden:${id}`, undefined, bearer(token))).json.logs;
+    assert.deepEqual(
+      (await logs("told", "boss")).map((entry: { level: string; message: string }) => [
+        entry.level,
+        entry.message,
+      ]),
+      [
+        ["info", "plain"],
+        ["ok", "[OK] disk"],
+        ["warn", "[WARN] slow"],
+        ["err", "12:00:00 [ERR] no"],
+      ],
+    );
+    assert.equal((await logs("told", "boss"))[1].time, "2026-01-01T00:00:01Z");
+    for (const [id, token] of [
+      ["told", "eye"],
+      ["linked", "boss"],
+    ] as const) {
+      const [only, ...more] = await logs(id, token);
+      assert.deepEqual([only.message, more.length], ["m", 0], id);
+    }
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+});
+
 test("jobs of machines follow phases, are never for demo, and mark the failed step", () => {
   const machine: Machine = {
     id: "7c0a6a1e-54a3-4a3a-8f2b-0d7f3f0c9a11",
@@ -103,7 +159,7 @@ test("jobs of machines follow phases, are never for demo, and mark the failed st
     message: "",
   };
   const times = { startedAt: "2026-01-01T00:00:00Z", updatedAt: "2026-01-01T00:00:00Z" };
-  assert.equal(goldenJob({ ...old, ...times }, now + 5 * 3_600_000), undefined);
+  assert.equal(goldenJob({ ...old, ...times }, [], now + 5 * 3_600_000), undefined);
 });
 
 test("finished builds and golden disks make their images stored, and hosts' paths are for administrators", async () => {

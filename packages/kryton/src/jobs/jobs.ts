@@ -5,7 +5,7 @@
  * projects it may see; golden builds and storage belong to none and are for everybody who signed in.
  */
 import { z } from "zod";
-import { timeSchema } from "../model/bytes.ts";
+import { formatTime, timeSchema } from "../model/bytes.ts";
 import type { GoldenBuild } from "../golden/build.ts";
 import type { Machine, ProviderName } from "../model/machine.ts";
 import type { Operation } from "../model/operation.ts";
@@ -157,8 +157,8 @@ export function machineJob(
   };
 }
 
-/** The job of a golden build, or `undefined` when it is idle or over for long. */
-export function goldenJob(build: GoldenBuild, nowMs: number): Job | undefined {
+/** The job of a golden build with the last lines of its log, or `undefined` when it is idle or over for long. */
+export function goldenJob(build: GoldenBuild, log: readonly string[], nowMs: number): Job | undefined {
   const over = build.state === "ready" || build.state === "failed" || build.state === "idle";
   if (over && Date.parse(build.updatedAt) < nowMs - goldenWindowMs) return undefined;
   const state = build.state === "ready" ? "succeeded" : build.state === "failed" ? "failed" : "running";
@@ -178,9 +178,29 @@ export function goldenJob(build: GoldenBuild, nowMs: number): Job | undefined {
       message,
       state === "failed",
     ),
-    logs: message ? [{ time: build.updatedAt, level: state === "failed" ? "err" : "info", message }] : [],
+    logs:
+      log.length > 0
+        ? log.map((line) => logEntry(line, build.updatedAt))
+        : message
+          ? [{ time: build.updatedAt, level: state === "failed" ? "err" : "info", message }]
+          : [],
     startedAt: build.startedAt,
     updatedAt: build.updatedAt,
+  };
+}
+
+const logLevels = { OK: "ok", ERR: "err", WARN: "warn" } as const;
+
+/** A line of a builder's log; its tag may stand behind a time, and a line without one has `otherwise`. */
+function logEntry(line: string, otherwise: string): Job["logs"][number] {
+  const stamp = /^\[?(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z)\]?\s+/.exec(line);
+  const ms = Date.parse(stamp?.[1] ?? "");
+  const message = stamp ? line.slice(stamp[0].length) : line;
+  const tag = /^\s*(?:\S+\s+){0,2}\[(OK|ERR|WARN)\]/.exec(message)?.[1];
+  return {
+    time: Number.isNaN(ms) ? otherwise : formatTime(ms),
+    level: tag === "OK" || tag === "ERR" || tag === "WARN" ? logLevels[tag] : "info",
+    message,
   };
 }
 

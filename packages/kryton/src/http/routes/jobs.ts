@@ -61,9 +61,13 @@ async function visibleJobs(services: Services, principal: Principal): Promise<Jo
       }
     }
   }
-  jobs.push(...(await golden.list()).map((build) => goldenJob(build, now)));
+  // A builder's log tells paths and commands of its host.
+  const admin = hasRole(principal, "admin");
+  for (const build of await golden.list()) {
+    if (goldenJob(build, [], now)) jobs.push(goldenJob(build, admin ? await golden.log(build.id) : [], now));
+  }
   const record = await services.setup?.current();
-  if (record) jobs.push(storageJob(record, hasRole(principal, "admin"), now));
+  if (record) jobs.push(storageJob(record, admin, now));
   return jobs
     .flatMap((job) => (job ? [job] : []))
     .sort((a, b) => Date.parse(b.updatedAt) - Date.parse(a.updatedAt));
