@@ -22,7 +22,7 @@ import {
   type Instance,
 } from "../../packages/kontinuum/src/index.ts";
 
-test("a machine that took another's address gets no configuration", { timeout: 120_000 }, async (t) => {
+test("rule 12: a machine that took another's address gets nothing", { timeout: 120_000 }, async (t) => {
   const edges = systemEdges();
   const dir = await mkdtemp(path.join(os.tmpdir(), "kontinuum-impostor-"));
   const range = `127.${64 + (process.pid % 60)}`;

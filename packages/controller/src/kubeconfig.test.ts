@@ -52,7 +52,7 @@ const refused: [string, object, object][] = [
   ["a server without TLS", { server: "http://10.0.0.1" }, {}],
 ];
 for (const [name, cluster, user] of refused) {
-  test(`refuses ${name}`, () => {
+  test(`rule 11: refuses ${name}`, () => {
     assert.throws(
       () => readKubeconfig(kubeconfig(cluster, user)),
       (error) => isCoded(error, "permission_denied") && error.message.includes(name),

@@ -28,7 +28,7 @@ test("a minted kubeconfig has the layout of a node's and a certificate of the cl
   assert(new X509Certificate(access.cert).verify(new X509Certificate(bundle.certs.k8s.crt).publicKey));
 });
 
-test("from a node only server, CA and client certificate are taken", () => {
+test("rule 11: from a node only server, CA and client certificate are taken", () => {
   const changed = (change: (config: ReturnType<typeof parse>) => void): string => {
     const config = parse(minted);
     change(config);

@@ -26,7 +26,7 @@ test("the same address has the same name on every path", () => {
   for (const [address, name] of Object.entries(vectors)) assert.equal(instanceName(address), name);
 });
 
-test("addresses that lead back into this host or into a cloud's services are not dialled", () => {
+test("rule 12: addresses that lead back into this host or into a cloud's services are not dialled", () => {
   const refused = [
     "127.0.0.1",
     "127.9.9.9",
