@@ -46,6 +46,12 @@ export class Change {
     return this;
   }
 
+  /** Only when nothing that is under `prefix` was written after `revision`. */
+  noneWrittenSince(prefix: string, revision: number): this {
+    this.compare.push({ ...prefixRange(prefix), target: "mod", result: "less", operand: revision + 1 });
+    return this;
+  }
+
   /** Only while the document at `key` is exactly `value`. */
   holding(key: string, value: unknown): this {
     this.compare.push({ key, target: "value", result: "equal", operand: JSON.stringify(value) });

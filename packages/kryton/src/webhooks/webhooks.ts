@@ -26,6 +26,8 @@ import {
 } from "./sink.ts";
 
 const reloadMs = 1_000;
+/** As many as there can be sinks: each attempt that fails means that another was added. */
+const maxAttempts = maxSinks + 1;
 
 /** What webhooks are made from. */
 export interface WebhooksOptions {
@@ -141,9 +143,7 @@ export class Webhooks {
     readonly types?: readonly string[] | undefined;
     readonly projects?: readonly string[] | undefined;
   }): Promise<Sink> {
-    const { store, edges, log, sealer } = this.#options;
-    await this.#reload();
-    if (this.#records.length >= maxSinks) throw invalidRequest(`there are at most ${maxSinks} webhooks`);
+    const { edges, log, sealer } = this.#options;
     const id = edges.random.uuid();
     const place = keys.webhook(id);
     const record: SinkRecord = {
@@ -156,10 +156,22 @@ export class Webhooks {
     };
     await log.catchUp();
     const delivery = freshCursor(log.window.at(-1)?.event.id ?? "");
-    await new Change().put(place, record).put(keys.webhookCursor(id), delivery).commit(store, edges);
+    await this.#withRoom((change) => change.put(place, record).put(keys.webhookCursor(id), delivery));
     await this.#reload();
     const { sealedSecret, ...shown } = record;
     return { ...shown, signed: sealedSecret !== undefined, delivery };
+  }
+
+  /** Makes a change that adds a sink, however many are added at the same time. */
+  async #withRoom(prepare: (change: Change) => Change): Promise<void> {
+    const { store, edges } = this.#options;
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      const { count, revision } = await store.range({ ...prefixRange(keys.webhook()), countOnly: true });
+      if (count >= maxSinks) throw invalidRequest(`there are at most ${maxSinks} webhooks`);
+      const change = prepare(new Change().noneWrittenSince(keys.webhook(), revision));
+      if ((await change.commit(store, edges)).succeeded) return;
+    }
+    throw new KrytonError("CONFLICT", "webhooks change too often", { retryAfterMs: 1_000 });
   }
 
   async delete(id: string): Promise<void> {
