@@ -1,5 +1,5 @@
 /**
- * Tests of the connections this installation lives on, for the settings page.
+ * Tests of the connections this installation lives on, as administrators ask for them.
  */
 import { messageOf, type Edges } from "@kontinuum/std";
 import type { Probe } from "../integrations/atlas.ts";
