@@ -19,7 +19,9 @@ const modules: Readonly<Record<string, object>> = { "@kontinuum/std": std, "@kon
 async function run(mark: string, before: string, after: string): Promise<void> {
   const code = blocks.find((block) => block.includes(mark));
   assert.ok(code, mark);
-  const whole = `import { systemEdges } from "@kontinuum/std";\nconst edges = systemEdges();\n${before}\n${code}\n${after}`;
+  // The examples, which other tests run meanwhile, use the same addresses.
+  const moved = code.replaceAll("127.78.0.", `127.79.${process.pid % 250}.`);
+  const whole = `import { systemEdges } from "@kontinuum/std";\nconst edges = systemEdges();\n${before}\n${moved}\n${after}`;
   const run = ["--input-type=module-typescript", "--eval", whole];
   await promisify(execFile)(process.execPath, run, { cwd: folder, timeout: 60_000 });
 }
