@@ -7,7 +7,6 @@ import type { ConfigDocument } from "./config-document.ts";
 import {
   defaultSubnets,
   kubePrismPort,
-  installerImage,
   type DiskSelector,
   type InstallOptions,
   type MachineConfigOptions,
@@ -66,7 +65,7 @@ function systemDocuments(options: MachineConfigOptions): ConfigDocument[] {
   ];
   return [
     ...(options.discovery === false ? [] : discovery),
-    ...(install ? [installDocument(install, options.talosVersion)] : []),
+    ...(install ? [installDocument(install)] : []),
     document("ResolverConfig", {
       ...resolverFields(network),
       hostDNS: { enabled: true, forwardKubeDNSToHost: true },
@@ -83,10 +82,7 @@ function systemDocuments(options: MachineConfigOptions): ConfigDocument[] {
   ];
 }
 
-function installDocument(install: InstallOptions, talosVersion: string): ConfigDocument {
-  // Without an image Talos warns; a release line alone (`v1.14`) names none.
-  const isRelease = /^v?\d+\.\d+\.\d/.test(talosVersion);
-  const image = install.image ?? (isRelease ? installerImage({ talosVersion }) : undefined);
+function installDocument(install: InstallOptions): ConfigDocument {
   const match =
     install.diskSelector === undefined
       ? install.disk === undefined
@@ -94,7 +90,7 @@ function installDocument(install: InstallOptions, talosVersion: string): ConfigD
         : `disk.dev_path == ${celString(install.disk)}`
       : diskExpression(install.diskSelector);
   return document("UnattendedInstallConfig", {
-    installer: image === undefined ? {} : { image },
+    installer: install.image === undefined ? {} : { image: install.image },
     provisioning: {
       ...(match === undefined ? {} : { diskSelector: { match } }),
       wipe: install.wipe ?? false,

@@ -220,25 +220,6 @@ test("bad options are refused by name", () => {
   refuses({ talosVersion: "v1.14", install: { diskSelector: { size: "large" } } }, "invalid_argument");
 });
 
-test("from 1.14 on a configuration names its installer by default", () => {
-  const imageOf = (talosVersion: string, image?: string): unknown =>
-    at(
-      generateConfigDocuments({
-        ...base("worker", 14),
-        talosVersion,
-        install: { disk: "/dev/vda", ...(image === undefined ? {} : { image }) },
-      }).find((document) => document["kind"] === "UnattendedInstallConfig"),
-      "installer",
-      "image",
-    );
-  assert.equal(imageOf("v1.14.2"), "ghcr.io/siderolabs/installer:v1.14.2");
-  assert.equal(
-    imageOf("v1.14.2", "registry.example/installer:v1.14.2"),
-    "registry.example/installer:v1.14.2",
-  );
-  assert.equal(imageOf("v1.14"), undefined);
-});
-
 test("an installer image carries the schematic", () => {
   const schematic = "376567988ad370138ad8b2698212367b8edcb69b5fd68c80be1f2ec7d603b4ba";
   assert.equal(installerImage({ talosVersion: "1.13.0" }), "ghcr.io/siderolabs/installer:v1.13.0");

@@ -27,10 +27,7 @@ export interface InstallOptions {
   /** Device path, such as `/dev/sda`. One of `disk` and `diskSelector` is needed on metal. */
   readonly disk?: string;
   readonly diskSelector?: DiskSelector;
-  /**
-   * Installer image; extensions come in through it (see `installerImage`). Default: the node's own; from contract 1.14
-   * on the plain installer of `talosVersion`, if that is a whole release.
-   */
+  /** Installer image; extensions come in through it (see `installerImage`). Default: the node's own. */
   readonly image?: string;
   /** Wipe the whole disk first. Default false. */
   readonly wipe?: boolean;
