@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { systemEdges } from "@kontinuum/std";
+import { isCoded, systemEdges } from "@kontinuum/std";
 import { openStore, type Store, type Watch } from "@kontinuum/storage/client";
 import { hurried, until } from "../kryton.fixture.ts";
 import { Change } from "../store/change.ts";
@@ -49,6 +49,26 @@ test("a log that loads again tells what it missed, once, and nothing that its wi
     log.window.map(({ ordinal }) => ordinal),
     Array.from({ length: log.window.length }, (_, n) => log.next - log.window.length + n),
   );
+  stop.abort();
+  await running;
+  await store.close();
+});
+
+test("a log that does not reach the store's newest revision in time says so and answers nothing", async () => {
+  const edges = { ...systemEdges(), clock: hurried };
+  const store = await openStore("memory://", edges);
+  // As if the watch were held up: what it tells never reaches the revision that a read of the store gives.
+  const ahead: Store = new Proxy(store, {
+    get(target, name) {
+      if (name === "revision") return async () => (await target.revision()) + 1_000;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  const log = new EventLog(ahead, edges, 8);
+  const stop = new AbortController();
+  const running = log.run(() => {}, stop.signal);
+  await assert.rejects(log.catchUp(), (error) => isCoded(error, "unavailable"));
   stop.abort();
   await running;
   await store.close();

@@ -6,7 +6,7 @@
  * replica. A read first waits until the window has reached the store's revision, so that it sees
  * every event of every acknowledged request, whichever replica took it.
  */
-import { messageOf, type Edges } from "@kontinuum/std";
+import { CodedError, messageOf, type Edges } from "@kontinuum/std";
 import { prefixRange, type KeyValue, type Store, type Watch } from "@kontinuum/storage/client";
 import { eventSchema, type CloudEvent } from "../model/event.ts";
 import { decode } from "../store/documents.ts";
@@ -89,18 +89,26 @@ export class EventLog {
     for (const waiter of this.#reached.splice(0)) waiter.resolve();
   }
 
-  /** Waits until every event of every write acknowledged before this call is in the window. */
+  /**
+   * Waits until every event of every write acknowledged before this call is in the window. Fails with `unavailable` when that
+   * takes too long: an answer that lacks some would pass for the whole.
+   */
   async catchUp(): Promise<void> {
     const target = await this.#store.revision();
     if (this.#revision >= target) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiter = { revision: target, resolve };
     this.#reached.push(waiter);
     this.#watch?.progress();
-    const timer = this.#edges.clock.timer(catchUpMs, resolve);
-    await promise;
-    timer.clear();
-    this.#reached = this.#reached.filter((w) => w !== waiter);
+    const timer = this.#edges.clock.timer(catchUpMs, () =>
+      reject(new CodedError("unavailable", "the event log is behind the store at the moment: ask again")),
+    );
+    try {
+      await promise;
+    } finally {
+      timer.clear();
+      this.#reached = this.#reached.filter((w) => w !== waiter);
+    }
   }
 
   /** Calls `listener` for every event from now on. Returns how to stop. */
