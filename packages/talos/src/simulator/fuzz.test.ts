@@ -14,7 +14,6 @@ import {
   type Message,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import { ClusterService } from "../gen/cluster/cluster_pb.ts";
 import { State } from "../gen/cosi/resource/state_pb.ts";
 import { InspectService } from "../gen/inspect/inspect_pb.ts";
@@ -23,10 +22,8 @@ import { LifecycleService } from "../gen/machine/lifecycle_pb.ts";
 import { MachineService } from "../gen/machine/machine_pb.ts";
 import { StorageService } from "../gen/storage/storage_pb.ts";
 import { TimeService } from "../gen/time/time_pb.ts";
-import { issueAdminCertificate } from "../pki/certificates.ts";
-import { openSslPem } from "../pki/pem.ts";
-import { seededRandom, systemEdges } from "@kontinuum/std";
-import { eventually, startRack, TestCluster } from "./rack.fixture.ts";
+import { seededRandom } from "@kontinuum/std";
+import { startRunningNode } from "./rack.fixture.ts";
 
 const services = [
   MachineService,
@@ -155,22 +152,7 @@ async function statusOf(transport: Transport, method: DescMethod, request: Messa
 }
 
 test("a node outlives random requests to every method", { timeout: 240_000 }, async (t) => {
-  const edges = systemEdges();
-  const rack = await startRack(t);
-  const [node] = rack.nodes;
-  assert.ok(node);
-  const { address } = node.spec;
-  const cluster = await TestCluster.create(address);
-  await cluster.apply(address, cluster.config("controlplane", "cp-1"));
-  const admin = await cluster.admin(t, address);
-  await eventually("bootstrap", () => admin.bootstrap().then(() => true));
-  await eventually("running", () => node.stage === "running");
-  const { crt, key } = await issueAdminCertificate({ ca: cluster.bundle.certs.os, edges });
-  const transport = createGrpcTransport({
-    baseUrl: `https://${address}:50000`,
-    nodeOptions: { ca: cluster.bundle.certs.os.crt, cert: crt, key: openSslPem(key) },
-    idleConnectionTimeoutMs: 100,
-  });
+  const { node, transport } = await startRunningNode(t);
   const dice = new Dice();
   for (const { methods, typeName } of services) {
     for (const method of methods) {

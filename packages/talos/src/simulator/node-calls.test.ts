@@ -7,20 +7,14 @@ import { test } from "node:test";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { Code, ConnectError, createClient, type Client, type Transport } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
-import { systemEdges } from "@kontinuum/std";
 import { ContainerdNamespace, ContainerDriver } from "../gen/common/common_pb.ts";
 import { InspectService } from "../gen/inspect/inspect_pb.ts";
 import { ImageService } from "../gen/machine/image_pb.ts";
 import { LifecycleService } from "../gen/machine/lifecycle_pb.ts";
 import { MachineService, NetstatRequest_Filter } from "../gen/machine/machine_pb.ts";
-import { issueAdminCertificate } from "../pki/certificates.ts";
-import { openSslPem } from "../pki/pem.ts";
-import { eventually, startRack, TestCluster } from "./rack.fixture.ts";
+import { eventually, startRunningNode } from "./rack.fixture.ts";
 import type { SimulatedNode } from "./node.ts";
 import type { TestContext } from "node:test";
-
-const edges = systemEdges();
 
 interface Running {
   readonly node: SimulatedNode;
@@ -30,21 +24,7 @@ interface Running {
 
 /** One node, bootstrapped, and an admin's connection to it. */
 async function running(t: TestContext): Promise<Running> {
-  const rack = await startRack(t);
-  const [node] = rack.nodes;
-  assert.ok(node);
-  const { address } = node.spec;
-  const cluster = await TestCluster.create(address);
-  await cluster.apply(address, cluster.config("controlplane", "cp-1"));
-  const admin = await cluster.admin(t, address);
-  await eventually("bootstrap", () => admin.bootstrap().then(() => true));
-  await eventually("running", () => node.stage === "running");
-  const { crt, key } = await issueAdminCertificate({ ca: cluster.bundle.certs.os, edges });
-  const transport = createGrpcTransport({
-    baseUrl: `https://${address}:50000`,
-    nodeOptions: { ca: cluster.bundle.certs.os.crt, cert: crt, key: openSslPem(key) },
-    idleConnectionTimeoutMs: 100,
-  });
+  const { node, transport } = await startRunningNode(t);
   return { node, transport, machine: createClient(MachineService, transport) };
 }
 

@@ -1,13 +1,19 @@
 /**
  * Racks for tests: on addresses of their own, with every port at its default, gone when the test ends.
  */
-import type { TestContext } from "node:test";
+import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
+import type { TestContext } from "node:test";
+import type { Transport } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { systemEdges, type Edges } from "@kontinuum/std";
 import { connectTalos, type TalosClient } from "../client/client.ts";
 import { generateMachineConfig } from "../config/generate-machine-config.ts";
 import { adminCredentials } from "../config/talosconfig.ts";
+import { issueAdminCertificate } from "../pki/certificates.ts";
+import { openSslPem } from "../pki/pem.ts";
 import { generateSecretsBundle, type SecretsBundle } from "../pki/secrets-bundle.ts";
+import type { SimulatedNode } from "./node.ts";
 import { SimulatedRack, type RackOptions } from "./rack.ts";
 import type { NodeTiming } from "./timing.ts";
 
@@ -102,4 +108,27 @@ export async function eventually<T>(what: string, look: () => T | Promise<T>): P
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   throw new Error(`${what} did not happen in time`, { cause: last });
+}
+
+/** One node, bootstrapped and running, and an admin's connection to it for calls that our own client does not make. */
+export async function startRunningNode(
+  t: TestContext,
+): Promise<{ readonly node: SimulatedNode; readonly transport: Transport }> {
+  const rack = await startRack(t);
+  const [node] = rack.nodes;
+  assert.ok(node);
+  const { address } = node.spec;
+  const cluster = await TestCluster.create(address);
+  await cluster.apply(address, cluster.config("controlplane", "cp-1"));
+  const admin = await cluster.admin(t, address);
+  await eventually("bootstrap", () => admin.bootstrap().then(() => true));
+  await eventually("running", () => node.stage === "running");
+  const ca = cluster.bundle.certs.os;
+  const { crt, key } = await issueAdminCertificate({ ca, edges: systemEdges() });
+  const transport = createGrpcTransport({
+    baseUrl: `https://${address}:50000`,
+    nodeOptions: { ca: ca.crt, cert: crt, key: openSslPem(key) },
+    idleConnectionTimeoutMs: 100,
+  });
+  return { node, transport };
 }
